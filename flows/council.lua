@@ -101,7 +101,7 @@ local function run(ctx: nietz.Context): any
 	end
 	local request = text.trim(params.request or "")
 	if request == "" then
-		request = text.trim(ui.ask({ id = "request", prompt = "What shall the council decide?" }))
+		request = text.trim((ui.ask({ id = "request", prompt = "What shall the council decide?" })))
 	end
 	if request == "" then
 		nietz.usage("there is nothing to decide", 'nietz run council "Should we split billing into its own service?"')

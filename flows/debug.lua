@@ -27,7 +27,7 @@ local verifier = require("./debug/verifier")
 local function ask_problem(params: nietz.Values, t: translations.Translate): string
 	local given = text.trim(params.problem or "")
 	if given == "" and params.problem == nil then
-		given = text.trim(ui.ask({ id = "problem", prompt = t("problem.ask") }))
+		given = text.trim((ui.ask({ id = "problem", prompt = t("problem.ask") })))
 	end
 	if given == "" then
 		nietz.usage(t("problem.empty"), t("problem.hint"))

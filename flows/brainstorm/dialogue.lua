@@ -1,6 +1,6 @@
 --!strict
---- How the user is asked anything: every prompt takes commands, asks about slips of the finger, and returns an answer or where
---- a command leads. Apart, so that no prompt understands fewer commands than another.
+--- How the user is asked anything: every prompt offers the commands, and returns an answer or where a command leads. Apart,
+--- so that no prompt offers fewer commands than another.
 
 local app = require("./app")
 local commands = require("./commands")
@@ -45,47 +45,6 @@ function dialogue.match_option(line: string, options: { Option }): Option?
 	end)
 end
 
-local function command_usage(self: app.App, name: string): string
-	return self.t(`help.commands.{name}`)
-end
-
---- Shows all commands.
-function dialogue.show_help(self: app.App)
-	local lines: { string } = { self.t("help.title"), "" }
-	for _, group in commands.GROUPS do
-		table.insert(lines, `**{self.t(`help.groups.{group}`)}**`)
-		table.insert(lines, "")
-		for _, command in commands.ALL do
-			if command.group == group then
-				table.insert(lines, `- {command_usage(self, command.name)}`)
-			end
-		end
-		table.insert(lines, "")
-	end
-	ui.say(table.concat(lines, "\n"))
-end
-
---- Carries out what was parsed when it is a command. Returns whether it was one, and where it leads.
-local function apply_command(self: app.App, parsed: commands.Parsed): (boolean, app.Signal?)
-	if parsed.kind == "command" then
-		if parsed.name == "help" then
-			dialogue.show_help(self)
-			return true, nil
-		end
-		return true, self:run_command(parsed.name, parsed.argument)
-	elseif parsed.kind == "ambiguous" then
-		ui.say(self.t("slip.ambiguous", { typed = parsed.typed, names = table.concat(parsed.names, ", ") }))
-		return true, nil
-	elseif parsed.kind == "misused" then
-		ui.say(self.t("slip.misused", { name = parsed.name, argument = parsed.argument, usage = command_usage(self, parsed.name) }))
-		return true, nil
-	elseif parsed.kind == "unknown" then
-		ui.say(self.t("slip.unknown", { typed = parsed.typed }))
-		return true, nil
-	end
-	return false, nil
-end
-
 local function option_labels(options: { Option }): string
 	local found: { string } = {}
 	for index, option in options do
@@ -94,55 +53,37 @@ local function option_labels(options: { Option }): string
 	return table.concat(found, "  ")
 end
 
---- Asks what a slip meant, and returns that: the command, the words as they were typed, or what is typed instead.
-local function confirm_slip(self: app.App, line: string, parsed: { typed: string, name: string }): commands.Parsed
-	local reply = ui.ask({
-		id = "slip",
-		prompt = self.t("slip.confirm", { typed = parsed.typed, name = parsed.name }),
-		default = "y",
-	})
-	local folded = text.fold(text.trim(reply))
-	if table.find({ "y", "yes", "o", "oui" }, folded) ~= nil then
-		return { kind = "command", name = parsed.name, argument = "" }
-	elseif table.find({ "n", "no", "non" }, folded) ~= nil then
-		return { kind = "answer", text = text.trim(line) }
-	end
-	local again = commands.parse(reply)
-	-- One such question is enough: a second slip is taken as an answer.
-	return if again.kind == "slip" then { kind = "answer", text = text.trim(reply) } else again
-end
-
 --- Asks until there is an answer or a command leads elsewhere. Returns the answer (an option's value where one was
 --- named), or nil and the signal.
 function dialogue.ask(self: app.App, question: Question): (string?, app.Signal?)
 	local options = question.options or {}
-	local complete = commands.names()
+	local taken: { string } = {}
+	for _, option in options do
+		table.insert(taken, option.value)
+		table.insert(taken, option.label)
+	end
+	local offered = commands.offered(self.t, taken)
 	while true do
-		local line = ui.ask({
+		local said, command = ui.ask({
 			id = question.id,
 			prompt = question.prompt,
 			default = question.default,
 			optional = if question.default == nil then true else nil,
-			complete = complete,
+			complete = commands.names(),
+			commands = offered,
 		})
-		local option = dialogue.match_option(line, options)
-		if option ~= nil then
-			return option.value, nil
-		end
-		local parsed = commands.parse(line)
-		if parsed.kind == "slip" then
-			parsed = confirm_slip(self, line, parsed)
-		end
-		local was_command, signal = apply_command(self, parsed)
-		if signal ~= nil then
-			return nil, signal
-		elseif not was_command then
-			local said = if parsed.kind == "answer" then parsed.text else text.trim(line)
-			local named = dialogue.match_option(said, options)
-			if named ~= nil then
-				return named.value, nil
+		if command ~= nil then
+			local signal = self:run_command(command, said)
+			if signal ~= nil then
+				return nil, signal
+			end
+		else
+			local answer = text.trim(said)
+			local option = dialogue.match_option(answer, options)
+			if option ~= nil then
+				return option.value, nil
 			elseif not question.closed then
-				return said, nil
+				return answer, nil
 			end
 			ui.say(self.t("ask.not_an_option", { list = option_labels(options) }))
 		end

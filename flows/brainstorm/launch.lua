@@ -246,7 +246,7 @@ function launch.open(t: lang.Say, params: { [string]: any }): (session.Doc, bool
 		ui.say(t("launch.others", { count = running }))
 	end
 	if topic == "" then
-		topic = text.trim(ui.ask({ id = "topic", prompt = t("topic.ask") }))
+		topic = text.trim((ui.ask({ id = "topic", prompt = t("topic.ask") })))
 	end
 	if topic == "" then
 		nietz.usage(t("topic.empty"), t("topic.empty_hint"))

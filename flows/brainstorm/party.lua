@@ -158,6 +158,9 @@ function party.run_command(self: app.App, argument: string): app.Signal?
 		end
 		self.next_speaker = persona.slug
 		ui.say(self.t("voices.focused", { name = persona.name }))
+	elseif verb ~= "" then
+		ui.say(self.t("voices.usage"))
+		return nil
 	end
 	return party.run_round(self) or { go = "again" }
 end

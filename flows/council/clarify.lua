@@ -156,8 +156,8 @@ local function ask_until_settled(self: app.App, question: any, head: string): Se
 	while true do
 		local line = dialogue.ask("clarify", "clarify", table.concat(lines, "\n"), {})
 		if line.kind == "command" then
-			if line.name == "skip" or line.name == "skip all" then
-				record_answer(self, question, line.name, "skipped")
+			if line.name == "skip" or line.name == "skip-all" then
+				record_answer(self, question, if line.name == "skip" then "skip" else "skip all", "skipped")
 				return if line.name == "skip" then "skipped" else "skip all"
 			elseif line.name == "defer" then
 				record_answer(self, question, "defer", "deferred")

@@ -135,7 +135,7 @@ local function hear_user(self: app.App, number: number): boolean
 		.. "*Enter* goes on · `@Name …` asks one of them · anything else is heard by all · `stop` ends the debate · `extend` · `cancel`"
 	while true do
 		local line = dialogue.ask("between", "between", prompt, names)
-		if line.kind == "empty" or (line.kind == "command" and line.name == "go on") then
+		if line.kind == "empty" or (line.kind == "command" and line.name == "go-on") then
 			return true
 		elseif line.kind == "command" and line.name == "stop" then
 			return false

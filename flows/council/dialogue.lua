@@ -1,5 +1,5 @@
 --!strict
---- How the user is asked, and what a line of theirs means: an answer, a command, or a question to one of the council.
+--- How the user is asked, which commands they have where, and what an answer is: one, or a question to one of the council.
 
 local app = require("./app")
 local text = require("@nietz/text")
@@ -14,27 +14,33 @@ export type Line =
 	| { kind: "address", name: string?, typed: string, text: string }
 	| { kind: "text", text: string }
 
---- By place in the session: the commands that may be typed, and what each means.
-dialogue.COMMANDS = {
+local CANCEL: ui.Command = { name = "cancel", summary = "ends the session without an answer", words = { "cancel" } }
+
+--- By place in the session: the commands that it offers.
+local COMMANDS: { [string]: { ui.Command } } = {
 	clarify = {
-		skip = "skip",
-		["skip question"] = "skip",
-		defer = "defer",
-		["defer question"] = "defer",
-		["skip all"] = "skip all",
-		["proceed with defaults"] = "defaults",
-		defaults = "defaults",
-		cancel = "cancel",
+		{ name = "skip", summary = "leaves this question to an assumption", words = { "skip", "skip question" } },
+		{ name = "defer", summary = "leaves it for later", words = { "defer", "defer question" } },
+		{ name = "skip-all", summary = "leaves this question and all others", words = { "skip all" } },
+		{
+			name = "defaults",
+			summary = "takes the defaults of this question and all others",
+			words = { "proceed with defaults", "defaults" },
+		},
+		CANCEL,
 	},
 	between = {
-		["go on"] = "go on",
-		continue = "go on",
-		stop = "stop",
-		extend = "extend",
-		cancel = "cancel",
+		{ name = "go-on", summary = "begins the next cycle", words = { "go on", "continue" } },
+		{ name = "stop", summary = "ends the debate, and decides", words = { "stop" } },
+		{ name = "extend", summary = "lets the debate go on for longer", words = { "extend" } },
+		CANCEL,
 	},
-	final = { done = "done", revisit = "revisit", cancel = "cancel" },
-} :: { [string]: { [string]: string } }
+	final = {
+		{ name = "done", summary = "takes the answer as it is", words = { "done" } },
+		{ name = "revisit", summary = "asks again what was skipped, and answers anew", words = { "revisit" } },
+		CANCEL,
+	},
+}
 
 --- Returns the name that a text after `@` begins with, and the rest of it. The longest name counts: one may begin like another.
 local function addressee(line: string, names: { string }): (string?, string)
@@ -53,15 +59,11 @@ local function addressee(line: string, names: { string }): (string?, string)
 	return best, text.trim((string.gsub(rest, "^[%s,:]+", "")))
 end
 
---- Returns what a line means at this place. `names` are those who can be addressed. Pure.
-function dialogue.parse(line: string, place: string, names: { string }): Line
-	local typed = text.trim(line)
+--- Returns what an answer means. `names` are those who can be addressed. Pure.
+function dialogue.parse(answer: string, names: { string }): Line
+	local typed = text.trim(answer)
 	if typed == "" then
 		return { kind = "empty" }
-	end
-	local command = dialogue.COMMANDS[place][text.fold((string.gsub(typed, "^/", "")))]
-	if command ~= nil then
-		return { kind = "command", name = command }
 	elseif string.sub(typed, 1, 1) == "@" then
 		local name, rest = addressee(string.sub(typed, 2), names)
 		local first = string.match(typed, "^@(%S+)") or ""
@@ -72,19 +74,24 @@ end
 
 --- Asks the user for a line; raises `app.CANCELLED` where it is `cancel`.
 function dialogue.ask(id: string, place: string, prompt: string, names: { string }): Line
+	local offered = COMMANDS[place]
 	local complete: { string } = {}
-	for command in dialogue.COMMANDS[place] do
-		table.insert(complete, command)
+	for _, command in offered do
+		for _, word in command.words or {} :: { string } do
+			table.insert(complete, word)
+		end
 	end
 	for _, name in names do
 		table.insert(complete, "@" .. name)
 	end
 	table.sort(complete)
-	local line = dialogue.parse(ui.ask({ id = id, prompt = prompt, optional = true, complete = complete }), place, names)
-	if line.kind == "command" and line.name == "cancel" then
+	local said, command = ui.ask({ id = id, prompt = prompt, optional = true, complete = complete, commands = offered })
+	if command == "cancel" then
 		error({ code = app.CANCELLED, message = "the session was cancelled" }, 0)
+	elseif command ~= nil then
+		return { kind = "command", name = command }
 	end
-	return line
+	return dialogue.parse(said, names)
 end
 
 return dialogue

@@ -3,6 +3,7 @@
 --- the beginning, the end, and the lines around those that were named.
 
 local app = require("./app")
+local commands = require("./commands")
 local failure = require("../common/failure")
 local files = require("@nietz/files")
 local json = require("@nietz/json")
@@ -191,7 +192,8 @@ function code.read_named(self: app.App, value: string): { string }
 			local prompt = if #candidates > 0
 				then self.t("code.which", { path = named.path, list = table.concat(candidates, ", ") })
 				else self.t("code.where", { path = named.path })
-			local line = text.trim(ui.ask({ id = "path", prompt = prompt, optional = true }))
+			local said = ui.ask({ id = "path", prompt = prompt, optional = true, commands = commands.skipping(self.t) })
+			local line = text.trim(said)
 			if line ~= "" then
 				found = find_file(self, line)
 				self.requested_paths[line] = true

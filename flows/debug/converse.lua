@@ -5,6 +5,7 @@
 local app = require("./app")
 local clock = require("@nietz/clock")
 local code = require("./code")
+local commands = require("./commands")
 local fix_check = require("./fix_check")
 local intensity = require("./intensity")
 local intent = require("./intent")
@@ -17,19 +18,34 @@ local ui = require("@nietz/ui")
 
 local converse = {}
 
+export type Said = {
+	--- What was said, as the transcript has it.
+	text: string,
+	--- The command that it is, if it is one.
+	command: string?,
+}
+
 --- Returns the first line that is not empty: an empty one is no answer.
-local function listen(self: app.App): string
+local function listen(self: app.App): Said
+	local offered = commands.endings(self.t)
 	while true do
-		local line =
-			text.trim(ui.ask({ id = "answer", prompt = self.t("answer"), optional = true, complete = { "solved", "exit", "I give up" } }))
-		if line ~= "" then
-			return line
+		local said, command, line = ui.ask({
+			id = "answer",
+			prompt = self.t("answer"),
+			optional = true,
+			complete = { "solved", "exit", "I give up" },
+			commands = offered,
+		})
+		-- A command alone stands in the transcript as it was typed, one with an explanation as that.
+		local heard = text.trim(if said == "" and line ~= nil then line else said)
+		if heard ~= "" then
+			return { text = heard, command = command }
 		end
 	end
 end
 
---- Asks a question, and returns its turn and what was typed.
-local function ask_question(self: app.App, asked: question.NextQuestion): (session.Turn, string)
+--- Asks a question, and returns its turn and what was said.
+local function ask_question(self: app.App, asked: question.NextQuestion): (session.Turn, Said)
 	local turn = session.add_turn(self.doc, asked.text, asked.model, asked.quote, clock.now())
 	-- Saved without a response, so that a session which is left here shows the open question.
 	app.save(self)
@@ -83,19 +99,18 @@ function converse.run(self: app.App, run: string): "solved" | "abandoned"
 	local missing = code.read_named(self, self.doc.problemDescription)
 	local asked = question.next(self, nil, { opening = true, missing_files = missing })
 	while true do
-		local turn, line = ask_question(self, asked)
-		local ending = intent.ending(line)
-		if ending == "exit" then
+		local turn, said = ask_question(self, asked)
+		if said.command == "exit" then
 			return "abandoned"
 		end
-		turn.response = line
-		if ending == "solved" then
+		turn.response = said.text
+		if said.command == "solved" then
 			local ran = if self.params.verify then fix_check.run(self, run) else nil
 			if ran == nil or ran.holds or ui.confirm({ id = "still-solved", prompt = self.t("verify.still"), default = false }) then
 				return "solved"
 			end
 			asked = question.next(self, turn.response, { failed_check = { exit = ran.exit, output = ran.output } })
-		elseif ending == "give up" then
+		elseif said.command == "give-up" then
 			if self.doc.lifelineUsed then
 				return "abandoned"
 			end
@@ -103,7 +118,7 @@ function converse.run(self: app.App, run: string): "solved" | "abandoned"
 			ui.say(self.t("lifeline"))
 			asked = question.next(self, turn.response, { lifeline = true })
 		else
-			asked = take_response(self, turn, code.read_named(self, line))
+			asked = take_response(self, turn, code.read_named(self, said.text))
 		end
 	end
 end

@@ -3,6 +3,7 @@
 
 local app = require("./app")
 local clock = require("@nietz/clock")
+local commands = require("./commands")
 local json = require("@nietz/json")
 local profile = require("./profile")
 local quotes = require("@nietz/quotes")
@@ -68,7 +69,8 @@ end
 --- Asks what was learnt, and keeps the answer.
 local function ask_reflection(self: app.App)
 	local prompt = self.t(if self.doc.outcome == "solved" then "reflect.solved" else "reflect.abandoned")
-	local line = text.trim(ui.ask({ id = "reflection", prompt = prompt, optional = true }))
+	local said = ui.ask({ id = "reflection", prompt = prompt, optional = true, commands = commands.skipping(self.t) })
+	local line = text.trim(said)
 	if line ~= "" then
 		self.doc.reflection = { question = prompt, answer = line }
 	end

@@ -1,6 +1,6 @@
 --!strict
---- What a developer means by a line, by its words: that the session ends, that they ask for the answer or for a concept, and the
---- mood that a quote may fit (`moods.yaml`). Without a model, so that it is certain.
+--- What a developer means by an answer, by its words: that they ask for the answer or for a concept, and the mood that a quote
+--- may fit (`moods.yaml`). Without a model, so that it is certain.
 
 local list = require("../common/list")
 local text = require("@nietz/text")
@@ -10,29 +10,10 @@ local intent = {}
 
 local MOODS = yaml.load("./moods.yaml")
 
---- The lines that end a session; an explanation may follow after a colon, a comma or a dash.
-local SOLVED = "^(i('ve| have)? )?(found it|solved( it)?|got it solved)|^(j'ai |je l'ai )?(trouve|resolu)|^c'est (trouve|resolu)"
-local ENDINGS = {
-	{ means = "solved", pattern = `^({SOLVED})([.!]*$|\\s*[:,;.!(—–-].*$)` },
-	{ means = "give up", pattern = "^(ok(ay)?,? |alright,? )?(i give up|j'abandonne|je renonce|je laisse tomber)[.! ]*$" },
-	{ means = "exit", pattern = "^[/:]?(exit|quit|quitter|sortir)[.! ]*$" },
-}
-
 --- Returns a text for comparing: small letters, no accents, plain apostrophes.
 function intent.normalize(value: string): string
 	local folded = string.gsub(string.gsub(text.fold(value), "\u{2019}", "'"), "\u{2018}", "'")
 	return text.trim((string.gsub(folded, "%s+", " ")))
-end
-
---- Returns `solved`, `give up` or `exit` where the line says so, and nil for an answer.
-function intent.ending(line: string): ("solved" | "give up" | "exit")?
-	local plain = intent.normalize(line)
-	for _, ending in ENDINGS do
-		if text.search(plain, ending.pattern) ~= nil then
-			return ending.means :: any
-		end
-	end
-	return nil
 end
 
 local function matches_any(plain: string, patterns: { string }): boolean

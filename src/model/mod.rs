@@ -22,3 +22,4 @@ pub mod redact;
 pub mod regexes;
 pub(crate) mod setting;
 pub(crate) mod text;
+pub(crate) mod typed;

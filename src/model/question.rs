@@ -23,6 +23,9 @@ pub struct Question {
     /// For `ask`: words that a terminal completes with Tab.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub complete: Vec<String>,
+    /// For `ask`: what may be typed in place of an answer. [`crate::model::typed`] says which line is which.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<TypedCommand>,
 }
 
 /// What a question asks for.
@@ -47,4 +50,24 @@ pub struct QuestionOption {
     pub label: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+}
+
+/// A command that may be typed in place of an answer: with a slash by its name, and without one by a word of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TypedCommand {
+    pub name: String,
+    pub summary: String,
+    /// What the text behind it is called, if it takes one. It may be left out where this is in brackets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// What the number behind it is called, if it takes one. It may be left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<String>,
+    /// Words of which one may stand behind it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
+    /// Lines that are this command without a slash.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<String>,
 }

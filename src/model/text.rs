@@ -3,6 +3,9 @@
 
 use std::borrow::Cow;
 
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
 /// Returns the text with control and escape characters made visible; line ends and tabs are kept.
 ///
 /// Escape becomes `␛`, other C0 controls become their picture (`␀` …), C1 controls and characters that are invisible or
@@ -35,6 +38,22 @@ pub(crate) fn shell(word: &str) -> String {
     }
     quoted.push('\'');
     quoted
+}
+
+/// Returns the text in lower case, without accents; œ, æ and ß are written out.
+pub(crate) fn fold(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.nfd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase) {
+        match c {
+            'œ' => out.push_str("oe"),
+            'æ' => out.push_str("ae"),
+            'ß' => out.push_str("ss"),
+            'ø' => out.push('o'),
+            'ł' => out.push('l'),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// Returns the beginning of a wrong value for an error message: one line, at most 60 characters.

@@ -1,16 +1,22 @@
 //! Every command that can be typed at a prompt does what its line in `help` says.
 
 use super::table::{FULL, SLUG, TOPIC, Table, prompts, said, says};
+use crate::support::process::Ended;
+
+fn notices(ended: &Ended) -> String {
+    ended.of_type("notice").iter().map(|notice| format!("{}\n", notice["text"].as_str().unwrap_or_default())).collect()
+}
 
 #[test]
 fn help_lists_every_command_and_a_slip_is_asked_about() {
     let table = Table::new();
-    let ended = table.begin(&["help", "?", "statsu", "y", "savee", "n", "/xyzzy", "con", "back x", "quit"]).exits(0);
+    let ended = table.begin(&["help", "statsu", "\\savee", "/xyzzy", "/back x", "quit"]).exits(0);
+    let told = notices(&ended);
     for name in [
         "continue",
-        "back",
-        "dive",
-        "pivot",
+        "back [N]",
+        "dive [SUBJECT]",
+        "pivot [ANGLE]",
         "diverge",
         "converge",
         "status",
@@ -18,33 +24,48 @@ fn help_lists_every_command_and_a_slip_is_asked_about() {
         "energy",
         "plan-preview",
         "sessions",
-        "technique",
-        "framework",
+        "technique [NAME]",
+        "framework [moscow|5whys|swot]",
         "premortem",
-        "spike",
+        "spike [DURATION QUESTION]",
         "security-check",
         "modes",
-        "mode",
-        "party",
-        "panel",
+        "mode [auto|NAME]",
+        "party [exit|add NAME|focus NAME]",
+        "panel [debate|socratic|exit]",
         "save",
         "finish",
         "quit",
         "abandon",
         "help",
     ] {
-        // `help` was asked for twice; each command has a line of its own in it.
-        let lines = said(&ended);
-        let own = [format!("- `{name}`"), format!("- `{name} ")];
-        assert_eq!(own.iter().map(|own| lines.matches(own).count()).sum::<usize>(), 2, "{name}");
+        assert_eq!(told.matches(&format!("  /{name}  ")).count(), 1, "{name}: {told}");
     }
-    says(
-        &ended,
-        &["There is no command `xyzzy`", "`con` is the beginning of: continue, converge", "`back` does not take `x`"],
-    );
-    assert_eq!(ended.asked().iter().filter(|id| *id == "slip").count(), 2);
+    for why in
+        ["`statsu`: did you mean `status`?", "there is no command `/xyzzy`", "`/back` does not take `x`: `/back [N]`"]
+    {
+        assert!(told.contains(why), "{why}: {told}");
+    }
     // The slip that was none is an answer.
     assert_eq!(table.session()["history"][0]["responses"][0], "savee");
+}
+
+#[test]
+fn words_that_begin_like_a_command_are_answers() {
+    for line in ["security", "plan", "spike in traffic at noon", "dive tokens and cards", "party of five", "\\save"] {
+        let table = Table::new();
+        table.begin(&[line, "quit"]).exits(0);
+        assert_eq!(table.session()["history"][0]["responses"][0], line.trim_start_matches('\\'), "{line}");
+    }
+}
+
+#[test]
+fn where_a_prompt_has_options_they_come_before_the_commands_of_their_names() {
+    let table = Table::new();
+    let ended = table.begin(&["energy", "continue", "quit"]).exits(0);
+    assert_eq!(ended.asked().iter().filter(|id| *id == "energy").count(), 1);
+    assert_eq!(notices(&ended), "", "what the prompt names is taken at once");
+    assert_eq!(table.session()["iteration"], 1, "it was no command that leaves the iteration");
 }
 
 #[test]
@@ -87,7 +108,7 @@ fn continue_leaves_the_rest_of_an_iteration() {
 fn dive_and_pivot_ask_about_something_else_and_keep_what_was_answered() {
     let table = Table::new();
     table
-        .begin(&["The ledger keeps orders for us", "dive tokens and cards", "pivot the merchant's side", "quit"])
+        .begin(&["The ledger keeps orders for us", "/dive tokens and cards", "/pivot the merchant's side", "quit"])
         .exits(0);
     let prompts: Vec<String> = table.server.requests().iter().map(|request| request.prompt()).collect();
     assert!(prompts.iter().any(|prompt| prompt.contains("Ask only about this: tokens and cards")), "{prompts:?}");
@@ -115,24 +136,18 @@ fn techniques_and_frameworks_are_used_and_recorded() {
     let table = Table::new();
     let ended = table
         .begin(&[
-            "technique six-hats",
-            "technique six-hat",
+            "/technique six-hats",
+            "/technique six-hat",
             "framework",
             "3",
-            "framework pestel",
+            "/framework pestel",
             "framework moscow",
             "technique",
             "quit",
         ])
         .exits(0);
-    says(
-        &ended,
-        &[
-            "**Six hats**",
-            "There is no technique `six-hat`. Did you mean `six-hats`?",
-            "`framework` does not take `pestel`",
-        ],
-    );
+    says(&ended, &["**Six hats**", "There is no technique `six-hat`. Did you mean `six-hats`?"]);
+    assert!(notices(&ended).contains("`/framework` does not take `pestel`: `/framework [moscow|5whys|swot]`"));
     let session = table.session();
     let slugs: Vec<&str> = session["techniques_history"]
         .as_array()
@@ -154,7 +169,7 @@ fn premortem_spike_and_security_check_are_recorded() {
     let ended = table
         .begin(&[
             "premortem",
-            "spike 2h does the key hold?",
+            "/spike 2h does the key hold?",
             "spike",
             "3d",
             "what does it cost?",
@@ -182,7 +197,7 @@ fn premortem_spike_and_security_check_are_recorded() {
 #[test]
 fn the_leader_is_chosen_asked_for_and_left_to_the_session() {
     let table = Table::new();
-    let ended = table.begin(&["mode sparring", "mode nobody", "mode", "maieuticien", "mode auto", "quit"]).exits(0);
+    let ended = table.begin(&["/mode sparring", "/mode nobody", "mode", "maieuticien", "mode auto", "quit"]).exits(0);
     says(
         &ended,
         &[

@@ -18,7 +18,7 @@ fn brief(table: &Table, name: &str) -> String {
 fn finish_writes_a_brief_and_a_journal_that_can_be_traced() {
     let table = Table::new();
     let ended =
-        table.begin(&["premortem", FULL, "a", "", "spike 1d does it hold?", "party", "a day", "finish"]).exits(0);
+        table.begin(&["premortem", FULL, "a", "", "/spike 1d does it hold?", "party", "a day", "finish"]).exits(0);
     let brief_path = format!("docs/briefs/{SLUG}/brief-2026-01-09.md");
     let journal_path = format!("docs/briefs/{SLUG}/journal-2026-01-09.md");
     assert_eq!(
@@ -69,7 +69,7 @@ fn nothing_said_is_nothing_to_finish_and_little_is_warned_of() {
 fn finished_sessions_are_counted_once_each() {
     let table = Table::new();
     says(&table.talk(["stats"], &[]).exits(0), &["No session has been finished yet."]);
-    table.begin(&["technique six-hats", FULL, "", "", "finish"]).exits(0);
+    table.begin(&["/technique six-hats", FULL, "", "", "finish"]).exits(0);
     // Reopened and finished again, it is still one session.
     table.go_on(&["finish"]).exits(0);
     table

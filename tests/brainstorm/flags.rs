@@ -71,7 +71,7 @@ fn name_persona_and_template_shape_the_session_and_last() {
     let session = table.session_of("ma-caisse");
     assert_eq!((&session["persona"], &session["id"]), (&"pragmatique".into(), &"ma-caisse-2026-01-09".into()));
     let before = table.server.calls();
-    table.talk(["--continue", "ma-caisse"], &["dive costs", "quit"]).exits(0);
+    table.talk(["--continue", "ma-caisse"], &["/dive costs", "quit"]).exits(0);
     let asked = table.server.requests()[before].prompt();
     assert!(asked.contains("It is a problem: what is seen"), "{asked}");
 }

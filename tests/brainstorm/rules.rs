@@ -150,7 +150,7 @@ fn a_model_that_gives_nothing_valid_is_said_and_the_session_goes_on() {
     let server = ModelServer::start(|_| Response::text("I would rather talk."));
     let env = Env::with(&server);
     let table = Table { env, server };
-    let ended = table.begin(&["the ledger keeps orders", "a", "spike 1d does it hold?", "quit"]).exits(0);
+    let ended = table.begin(&["the ledger keeps orders", "a", "/spike 1d does it hold?", "quit"]).exits(0);
     says(
         &ended,
         &[

@@ -174,7 +174,7 @@ fn a_leader_who_is_gone_is_said() {
     // A leader of one's own is a file.
     let own = "---\nname: Grandmother\nsummary: Has seen it all\ntags: [facilitator]\n---\nYou have seen it all.\n";
     let table = Table::new().file(&path("feature-auth"), &gone).file("personas/grandmother.md", own);
-    let ended = table.talk(["--continue", "feature-auth"], &["modes", "dive costs", "quit"]).exits(0);
+    let ended = table.talk(["--continue", "feature-auth"], &["modes", "/dive costs", "quit"]).exits(0);
     says(&ended, &["`grandmother` Grandmother: Has seen it all ←"]);
     assert_eq!(table.server.requests()[0].system().lines().next(), Some("You have seen it all."));
 }

@@ -76,8 +76,8 @@ fn a_party_speaks_blind_first_and_then_one_takes_up_what_another_said() {
 fn a_party_grows_focuses_goes_on_with_each_iteration_and_ends() {
     let table = Table::new();
     let lines = [
-        "party add qa",
-        "party add nobody",
+        "/party add qa",
+        "/party add nobody",
         "party",
         "one day",
         "the ledger",
@@ -88,7 +88,7 @@ fn a_party_grows_focuses_goes_on_with_each_iteration_and_ends() {
         "",
         "no",
         "two days",
-        "party focus security",
+        "/party focus security",
         "yes",
         "party exit",
         "quit",
@@ -184,7 +184,7 @@ fn a_voice_that_fails_is_named_and_the_others_go_on() {
         Response::text(brain.reply(request).to_string())
     });
     let table = Table { env: Env::with(&server), server };
-    let ended = table.begin(&["party add security", "party", "", "quit"]).exits(0);
+    let ended = table.begin(&["/party add security", "party", "", "quit"]).exits(0);
     says(&ended, &["Security could not speak: "]);
     let round = &table.session()["party_history"][0];
     assert!(!names(&round["personas_selected"]).contains(&"Security") && names(&round["personas_selected"]).len() >= 2);

@@ -9,6 +9,7 @@ mod brings;
 mod brought_journals;
 mod budget;
 mod cassettes;
+mod commands;
 mod confined;
 mod disk_faults;
 mod elsewhere;

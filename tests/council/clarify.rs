@@ -85,6 +85,23 @@ fn an_empty_line_is_no_answer_where_there_is_no_default_and_long_ones_are_refuse
 }
 
 #[test]
+fn words_that_begin_like_a_command_or_look_like_one_are_answers() {
+    for (typed, answer) in [
+        ("security", "security"),
+        ("plan", "plan"),
+        ("spike in traffic at noon", "spike in traffic at noon"),
+        ("\\skip", "skip"),
+    ] {
+        let ended = asking(&[&[TWO[1]]]).hold(&["--cycles", "2"], &[typed, typed, "/stop"]);
+        let session = ended.result();
+        let question = &session["clarificationQuestions"][0];
+        assert_eq!((&question["status"], &question["userAnswer"]["answer"]), (&"answered".into(), &answer.into()));
+        assert_eq!(session["metadata"]["remarks"][0]["text"], answer);
+        assert_eq!((&session["metadata"]["outcome"], &session["debateCycles"]), (&"stopped".into(), &1.into()));
+    }
+}
+
+#[test]
 fn three_rounds_are_the_most_and_that_is_said() {
     let table = asking(&[
         &[("Which deadline binds us?", "June")],

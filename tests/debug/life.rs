@@ -97,7 +97,8 @@ fn only_the_developer_says_that_it_is_solved() {
     for (line, outcome) in [
         ("solved", "solved"),
         ("Found it!", "solved"),
-        ("found it: the key has no version", "solved"),
+        ("/found it the key has no version", "solved"),
+        ("/solved", "solved"),
         ("I found it.", "solved"),
         ("trouvé", "solved"),
         ("résolu !", "solved"),
@@ -110,12 +111,21 @@ fn only_the_developer_says_that_it_is_solved() {
         let session = desk.saved();
         assert_eq!((&session["outcome"], &session["questionsToRootCause"]), (&json!(outcome), &json!(2)), "{line}");
         // Left in the middle of a turn, there is no answer to keep.
-        let kept = if outcome == "solved" { line } else { "" };
+        let kept = if outcome == "solved" { line.trim_start_matches("/found it ") } else { "" };
         assert_eq!(session["transcript"][1]["response"], kept, "{line}");
     }
-    for line in
-        ["found it hard to reproduce", "is it solved?", "I solved nothing", "the exit code is 1", "quit smoking"]
-    {
+    for line in [
+        "found it hard to reproduce",
+        "found it: the key has no version",
+        "is it solved?",
+        "I solved nothing",
+        "the exit code is 1",
+        "quit smoking",
+        "security",
+        "plan",
+        "spike in traffic at noon",
+        "\\solved",
+    ] {
         let desk = Desk::new();
         desk.session(&[line, "exit", ""]).exits(0);
         assert_eq!(desk.saved()["questionsToRootCause"], 2, "{line} is an answer");
@@ -265,7 +275,7 @@ fn an_interrupted_session_is_valid_on_disk_and_goes_on() {
     let path = format!(".nietzschian/sessions/{}.json", session["id"].as_str().expect("it has an id"));
     desk.env.nietz(["check", "--as", "debug:sessions", &path]).go().exits(0);
     let tags = desk.asked(For::Tags).len();
-    let resumed = desk.env.resume().stdin("solved: the key\nread the log first\n").go();
+    let resumed = desk.env.resume().stdin("/solved the key\nread the log first\n").go();
     assert_eq!(resumed.result()["outcome"], "solved");
     let session = desk.saved();
     assert_eq!((&session["outcome"], &session["scoredBy"]), (&json!("solved"), &json!("model")));
@@ -311,7 +321,7 @@ fn a_session_that_is_left_at_a_question_stands_on_disk_as_abandoned_in_that_turn
         assert_eq!(session["skillScores"].as_object().expect("all three").len(), 3);
         let path = format!(".nietzschian/sessions/{}.json", session["id"].as_str().expect("it has an id"));
         desk.env.nietz(["check", "--as", "debug:sessions", &path]).go().exits(0);
-        let resumed = desk.env.resume().stdin("solved: the key\nread the log first\n").go();
+        let resumed = desk.env.resume().stdin("/solved the key\nread the log first\n").go();
         assert_eq!(resumed.result()["questionsToRootCause"], 2);
     }
 }

@@ -277,6 +277,7 @@ fn ask(machine: &Machine, flow: &str, folder: &str, items: &Items) -> Result<boo
         options: Vec::new(),
         optional: false,
         complete: Vec::new(),
+        commands: Vec::new(),
     };
     let front = ui::open(Mode::Auto, true, "trust", &machine.environment, &machine.redactor());
     Ok(runtime()?.block_on(front.ask(&question))? == true)

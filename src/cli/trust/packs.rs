@@ -116,6 +116,7 @@ pub(in crate::cli) fn ask(
         options: Vec::new(),
         optional: false,
         complete: Vec::new(),
+        commands: Vec::new(),
     };
     let answer = runtime()?.block_on(front.ask(&question)).map_err(|failure| match failure.code {
         Code::AnswerMissing => failure.hint("where nobody is: --yes, with --allow for what is granted"),

@@ -8,27 +8,45 @@ use serde_json::Value;
 use crate::error::{Code, Failure};
 use crate::model::question::{Question, QuestionKind, QuestionOption};
 use crate::model::text::{clean, excerpt};
+use crate::model::typed::{self, TypedLine};
 
-/// Returns the answer that this text means.
+/// What was said to a question.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Said {
+    Answer(Value),
+    /// The user wants to know what can be typed. The question stays open.
+    Help,
+}
+
+/// Returns what this text says. Where the question has commands, one of them is an answer, too: the flow gets the line as it
+/// was typed, and reads it by the same rule.
 ///
 /// An empty text means the default, or an empty answer if the question is optional.
 ///
 /// # Errors
 ///
 /// A sentence that says why the text is no answer.
-pub(crate) fn parse(question: &Question, text: &str) -> Result<Value, String> {
+pub(crate) fn parse(question: &Question, text: &str) -> Result<Said, String> {
     let text = text.trim();
     if text.is_empty() {
-        return empty_answer(question);
+        return empty_answer(question).map(Said::Answer);
     }
+    let line = if question.kind == QuestionKind::Ask { clean(text) } else { text.to_owned() };
+    let said = match typed::read(&line, &question.commands) {
+        TypedLine::Help => return Ok(Said::Help),
+        TypedLine::Refused(why) => return Err(why),
+        TypedLine::Answer(answer) if question.commands.is_empty() => answer,
+        TypedLine::Answer(_) | TypedLine::Command { .. } => line,
+    };
     match question.kind {
-        QuestionKind::Ask => Ok(Value::from(clean(text))),
-        QuestionKind::Choose => choose(&question.options, text).map(|choice| Value::from(choice.value.as_str())),
-        QuestionKind::Confirm => confirm(text),
+        QuestionKind::Ask => Ok(Value::from(said)),
+        QuestionKind::Choose => choose(&question.options, &said).map(|choice| Value::from(choice.value.as_str())),
+        QuestionKind::Confirm => confirm(&said),
     }
+    .map(Said::Answer)
 }
 
-/// Returns the answer that this JSON value means.
+/// Returns what this JSON value says.
 ///
 /// `null` is the empty answer. A number or a boolean counts as its text where a text is wanted, except
 /// a fraction: the YAML parser has already turned `1.10` into 1.1.
@@ -36,11 +54,11 @@ pub(crate) fn parse(question: &Question, text: &str) -> Result<Value, String> {
 /// # Errors
 ///
 /// A sentence that says why the value is no answer.
-pub(crate) fn check(question: &Question, value: &Value) -> Result<Value, String> {
+pub(crate) fn check(question: &Question, value: &Value) -> Result<Said, String> {
     match value {
-        Value::Null => empty_answer(question),
+        Value::Null => empty_answer(question).map(Said::Answer),
         Value::String(text) => parse(question, text),
-        Value::Bool(yes) if question.kind == QuestionKind::Confirm => Ok(Value::from(*yes)),
+        Value::Bool(yes) if question.kind == QuestionKind::Confirm => Ok(Said::Answer(Value::from(*yes))),
         Value::Bool(yes) => parse(question, if *yes { "true" } else { "false" }),
         Value::Number(number) if !number.is_f64() => parse(question, &number.to_string()),
         Value::Number(number) => Err(format!("{number} may have lost digits; put it in quotes")),
@@ -56,15 +74,27 @@ pub(crate) fn default(question: &Question) -> Option<Value> {
         Some(Value::String(text)) if text.trim().is_empty() => {
             (question.kind == QuestionKind::Ask).then(|| Value::from(""))
         }
-        Some(value) => check(question, value).ok(),
+        // The default is an answer, whatever it reads like.
+        Some(Value::String(text)) if question.kind == QuestionKind::Ask => {
+            let text = clean(text.trim());
+            Some(Value::from(if question.commands.is_empty() {
+                text
+            } else {
+                typed::line_for(&text, &question.commands)
+            }))
+        }
+        Some(value) => match check(question, value) {
+            Ok(Said::Answer(value)) => Some(value),
+            Ok(Said::Help) | Err(_) => None,
+        },
     }
 }
 
-/// Returns a hint for the end of a prompt that shows what an empty line means. It uses signs rather than words, because
-/// the prompt is in the language of the flow.
-pub(crate) fn empty_hint(question: &Question) -> String {
+/// Returns a hint for the end of a prompt that shows what an empty line means, and that there are commands. It uses signs
+/// rather than words, because the prompt is in the language of the flow.
+pub(crate) fn hint(question: &Question) -> String {
     let default = default(question);
-    match (question.kind, &default) {
+    let empty = match (question.kind, &default) {
         (QuestionKind::Confirm, Some(Value::Bool(true))) => " (Y/n)".to_owned(),
         (QuestionKind::Confirm, Some(_)) => " (y/N)".to_owned(),
         (QuestionKind::Confirm, None) => " (y/n)".to_owned(),
@@ -74,12 +104,14 @@ pub(crate) fn empty_hint(question: &Question) -> String {
         },
         (QuestionKind::Ask, None) if question.optional => " [↵]".to_owned(),
         (QuestionKind::Ask | QuestionKind::Choose, _) => String::new(),
-    }
+    };
+    if question.commands.is_empty() { empty } else { empty + " [/help]" }
 }
 
 /// Returns the allowed answers, as the end of a sentence.
 pub(crate) fn allowed_answers(question: &Question) -> String {
     match question.kind {
+        QuestionKind::Ask if !question.commands.is_empty() => "any text, or a command (`/help` lists them)".to_owned(),
         QuestionKind::Ask if question.optional => "any text, or nothing".to_owned(),
         QuestionKind::Ask => "any text".to_owned(),
         QuestionKind::Confirm => "yes or no".to_owned(),
@@ -91,6 +123,15 @@ pub(crate) fn allowed_answers(question: &Question) -> String {
                 [first @ .., last] => format!("{} or {last}", first.join(", ")),
             }
         }
+    }
+}
+
+/// Returns why something is no answer, and what is one. What is said of a command says it already.
+pub(crate) fn refusal(question: &Question, why: &str) -> String {
+    if question.commands.is_empty() {
+        format!("{why}; answer with {}", allowed_answers(question))
+    } else {
+        why.to_owned()
     }
 }
 
@@ -181,10 +222,25 @@ fn confirm(text: &str) -> Result<Value, String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    use super::{allowed_answers, check, default, empty_hint, invalid_failure, parse};
+    use super::{Said, allowed_answers, default, hint, invalid_failure};
     use crate::model::question::Question;
+
+    fn parse(question: &Question, text: &str) -> Result<Value, String> {
+        super::parse(question, text).map(answer)
+    }
+
+    fn check(question: &Question, value: &Value) -> Result<Value, String> {
+        super::check(question, value).map(answer)
+    }
+
+    fn answer(said: Said) -> Value {
+        match said {
+            Said::Answer(value) => value,
+            Said::Help => panic!("it asked for help"),
+        }
+    }
 
     fn question(json: serde_json::Value) -> Question {
         serde_json::from_value(json).expect("the test's question is well formed")
@@ -248,7 +304,7 @@ mod tests {
 
     #[test]
     fn what_an_empty_line_means_is_shown_in_no_language() {
-        let put = |fields| empty_hint(&question(fields));
+        let put = |fields| hint(&question(fields));
         assert_eq!(put(json!({"id": "a", "type": "ask", "prompt": "?"})), "");
         assert_eq!(put(json!({"id": "a", "type": "ask", "prompt": "?", "optional": true})), " [↵]");
         assert_eq!(put(json!({"id": "a", "type": "ask", "prompt": "?", "default": "tea"})), " [tea]");

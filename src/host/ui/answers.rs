@@ -12,7 +12,8 @@ use futures_util::future::LocalBoxFuture;
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::answer;
+use super::answer::{self, Said};
+use super::help;
 use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result, nearest};
 use crate::host::FrontEnd;
@@ -126,10 +127,23 @@ impl Answers {
     }
 
     async fn answer(&self, question: &Question) -> Result<Value> {
-        match self.take(&question.id) {
-            Some(value) => answer::check(question, &value).map_err(|why| answer::invalid_failure(question, &why)),
-            None => self.inner.ask(question).await,
+        while let Some(value) = self.take(&question.id) {
+            match answer::check(question, &value).map_err(|why| answer::invalid_failure(question, &why))? {
+                Said::Answer(value) => return Ok(value),
+                Said::Help => self.inner.show(&Event::Notice { text: help::lines(question).join("\n") }),
+            }
+            if !self.has_turns(&question.id) {
+                break;
+            }
         }
+        self.inner.ask(question).await
+    }
+
+    /// Whether the answers to this question are a list: a single one would be the same again.
+    fn has_turns(&self, id: &str) -> bool {
+        let entries = self.entries.borrow();
+        let entry = entries.get(id).or_else(|| entries.get(ANY));
+        entry.is_some_and(|entry| matches!(entry.given, GivenAnswer::InTurn(_)))
     }
 }
 
@@ -143,7 +157,11 @@ impl FrontEnd for Answers {
     }
 
     fn answered_before(&self, question: &Question) {
-        self.take(&question.id);
+        // What asked for help was no answer, and is not recorded.
+        while let Some(value) = self.take(&question.id)
+            && matches!(answer::check(question, &value), Ok(Said::Help))
+            && self.has_turns(&question.id)
+        {}
     }
 }
 

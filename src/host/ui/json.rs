@@ -5,7 +5,7 @@
 //!
 //! A program answers with lines of its own: `{"id": "topic", "answer": "tea"}`, in any order and even
 //! before the question, or plain text, which goes to the question that has been open longest. After an invalid
-//! answer comes a `notice`, and the question stays open.
+//! answer, and after `/help`, comes a `notice`, and the question stays open.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::answer;
+use super::answer::{self, Said};
+use super::help;
 use super::lines::Lines;
 use super::out::OutputStream;
 use crate::error::{Code, Failure, Result};
@@ -88,10 +89,11 @@ impl Json {
         loop {
             let given = self.next(question).await?;
             match answer::check(question, &given) {
-                Ok(value) => return Ok(value),
+                Ok(Said::Answer(value)) => return Ok(value),
+                Ok(Said::Help) => self.notice(help::lines(question).join("\n")),
                 Err(why) => {
-                    let (id, allowed) = (excerpt(&question.id), answer::allowed_answers(question));
-                    self.notice(format!("the answer to `{id}` is not valid: {why}; answer with {allowed}"));
+                    let (id, why) = (excerpt(&question.id), answer::refusal(question, &why));
+                    self.notice(format!("the answer to `{id}` is not valid: {why}"));
                 }
             }
         }

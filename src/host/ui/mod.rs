@@ -18,6 +18,7 @@ pub(crate) mod answers;
 pub mod ending;
 pub(crate) mod hangup;
 pub(crate) mod json;
+mod help;
 mod lines;
 mod out;
 mod redacted;

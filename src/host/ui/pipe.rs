@@ -16,8 +16,9 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use super::answer;
+use super::answer::{self, Said};
 use super::ending::{self, RunEnding};
+use super::help;
 use super::lines::Lines;
 use super::out::{OutputStream, indent_lines, safe};
 use super::verbose;
@@ -131,13 +132,14 @@ impl Pipe {
                 output.put(&format!("{}\n", safe(&line)));
             }
             match answer::parse(question, &line) {
-                Ok(value) => {
+                Ok(Said::Help) => output.put(&indented(&help::lines(question))),
+                Ok(Said::Answer(value)) => {
                     if line.trim().is_empty() && self.questions == QuestionMode::Echoed {
                         output.put(&format!("  ({})\n", answer::display_text(question, &value)));
                     }
                     return Ok(value);
                 }
-                Err(why) => output.put(&format!("  {why}; answer with {}\n", answer::allowed_answers(question))),
+                Err(why) => output.put(&indented(&[answer::refusal(question, &why)])),
             }
         }
     }
@@ -202,6 +204,11 @@ impl FrontEnd for Pipe {
     }
 }
 
+/// Returns lines that nietz says of a question, set off from what is answered.
+fn indented(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("  {}\n", safe(line))).collect()
+}
+
 /// Returns a question as lines of plain text: the prompt, the options, and what an empty line means.
 fn question_text(question: &Question) -> String {
     let mut out = format!("? {}", safe(question.prompt.trim_end()));
@@ -221,7 +228,7 @@ fn question_text(question: &Question) -> String {
             }
         }
         QuestionKind::Confirm | QuestionKind::Ask => {
-            let _ = writeln!(out, "{}", safe(&answer::empty_hint(question)));
+            let _ = writeln!(out, "{}", safe(&answer::hint(question)));
         }
     }
     out

@@ -23,6 +23,14 @@ pub(super) fn topic() -> Question {
     question(json!({"id": "topic", "type": "ask", "prompt": "What about?", "complete": ["/done", "/help"]}))
 }
 
+pub(super) fn next() -> Question {
+    question(json!({"id": "next", "type": "ask", "prompt": "What next?", "optional": true, "commands": [
+        {"name": "idea", "summary": "adds an idea of yours", "text": "TEXT"},
+        {"name": "back", "summary": "goes back", "number": "N", "words": ["back"]},
+        {"name": "panel", "summary": "asks experts", "choices": ["debate", "exit"], "words": ["panel"]},
+    ]}))
+}
+
 pub(super) fn save() -> Question {
     question(json!({"id": "save", "type": "confirm", "prompt": "Save it?", "default": false}))
 }
@@ -111,6 +119,7 @@ pub(super) fn all() -> Vec<Event> {
         Event::Asked { question: shape() },
         Event::Asked { question: topic() },
         Event::Asked { question: save() },
+        Event::Asked { question: next() },
         Event::Answered { id: "shape".to_owned(), answer: json!("round") },
         Event::Answered { id: "save".to_owned(), answer: json!(true) },
         Event::Notice { text: "by the way".to_owned() },

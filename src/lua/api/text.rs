@@ -7,8 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mlua::{Lua, MultiValue, Table, Value as LuaValue};
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
 use unicode_width::UnicodeWidthStr;
 
 use crate::cpu::{Overrun, run_within};
@@ -18,7 +16,7 @@ use crate::lua::api::{ModuleBuilder, vm_error};
 use crate::lua::convert;
 use crate::lua::vm::Vm;
 use crate::model::regexes;
-use crate::model::text::excerpt;
+use crate::model::text::{excerpt, fold as fold_text};
 
 /// The most candidates that `text.nearest` compares.
 const CANDIDATES: usize = 5000;
@@ -52,22 +50,6 @@ fn list<'a>(lua: &Lua, items: impl Iterator<Item = &'a str>) -> Result<LuaValue>
     let table = lua.create_sequence_from(items).map_err(vm_error)?;
     table.set_metatable(Some(convert::list_mark(lua).map_err(vm_error)?)).map_err(vm_error)?;
     Ok(LuaValue::Table(table))
-}
-
-/// Returns the text in lower case, without accents; œ, æ and ß are written out.
-fn fold_text(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.nfd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase) {
-        match c {
-            'œ' => out.push_str("oe"),
-            'æ' => out.push_str("ae"),
-            'ß' => out.push_str("ss"),
-            'ø' => out.push('o'),
-            'ł' => out.push('l'),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 fn slug(lua: &Lua, values: MultiValue) -> Result<LuaValue> {

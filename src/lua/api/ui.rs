@@ -7,19 +7,21 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::lua::api::ModuleBuilder;
 use crate::lua::api::args::{Args, invalid};
+use crate::lua::api::{ModuleBuilder, vm_error};
 use crate::lua::convert;
 use crate::lua::request::{Request, outcome_to_nil};
 use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
 use crate::model::effect::ui::UiOp;
-use crate::model::question::{Question, QuestionKind, QuestionOption};
+use crate::model::question::{Question, QuestionKind, QuestionOption, TypedCommand};
+use crate::model::typed::{self, TypedLine};
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
+    let native = ModuleBuilder::new(vm)?.effect("ask", ask)?.pure("read", read)?.build();
     Ok(ModuleBuilder::new(vm)?
+        .luau(include_str!("ui.luau"), native)?
         .effect("say", say)?
-        .effect("ask", ask)?
         .effect("choose", choose)?
         .effect("confirm", confirm)?
         .effect("status", status)?
@@ -79,10 +81,19 @@ struct AskOptions {
     optional: bool,
     #[serde(default)]
     complete: Vec<String>,
+    #[serde(default)]
+    commands: Vec<TypedCommand>,
 }
+
+/// The most commands that a question may offer.
+const COMMANDS: usize = 100;
 
 fn ask(lua: &Lua, values: MultiValue) -> Result<Request> {
     let asked: AskOptions = Args::new(lua, "ui.ask", values).data(0, "question")?;
+    if asked.commands.len() > COMMANDS {
+        return Err(invalid(format!("ui.ask: {} commands are more than {COMMANDS}", asked.commands.len())));
+    }
+    typed::check(&asked.commands).map_err(|why| invalid(format!("ui.ask: {why}")))?;
     question(Question {
         id: asked.id,
         kind: QuestionKind::Ask,
@@ -91,7 +102,24 @@ fn ask(lua: &Lua, values: MultiValue) -> Result<Request> {
         options: Vec::new(),
         optional: asked.optional,
         complete: asked.complete,
+        commands: asked.commands,
     })
+}
+
+/// What a line is to a flow. A recorded one that the rule refuses today was an answer when it was accepted.
+fn read(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "ui.ask", values);
+    let line = args.text(0)?;
+    let commands: Vec<TypedCommand> = args.data(1, "commands")?;
+    let (said, name) = match typed::read(&line, &commands) {
+        TypedLine::Answer(said) => (said, None),
+        TypedLine::Command { name, argument } => (argument, Some(name)),
+        TypedLine::Help | TypedLine::Refused(_) => (line.clone(), None),
+    };
+    let table = lua.create_table().map_err(vm_error)?;
+    table.raw_set("said", said).map_err(vm_error)?;
+    table.raw_set("name", name).map_err(vm_error)?;
+    Ok(LuaValue::Table(table))
 }
 
 #[derive(Deserialize)]
@@ -136,6 +164,7 @@ fn choose(lua: &Lua, values: MultiValue) -> Result<Request> {
         options,
         optional: false,
         complete: Vec::new(),
+        commands: Vec::new(),
     })
 }
 
@@ -157,6 +186,7 @@ fn confirm(lua: &Lua, values: MultiValue) -> Result<Request> {
         options: Vec::new(),
         optional: false,
         complete: Vec::new(),
+        commands: Vec::new(),
     })
 }
 

@@ -71,7 +71,9 @@ impl EffectFacts for UiOp {
             UiOp::Say { markdown, from: None } => json!({ "markdown": markdown }),
             UiOp::Status { text } => json!({ "text": text }),
             UiOp::Progress { label, done, total } => json!({ "label": label, "done": done, "total": total }),
-            UiOp::Ask(question) => plain(question),
+            // What may be typed in place of an answer is no part of what is asked: where a flow offers more, what was
+            // answered stays answered.
+            UiOp::Ask(question) => plain(&Question { commands: Vec::new(), ..question.clone() }),
         }
     }
 
@@ -89,6 +91,7 @@ impl EffectFacts for UiOp {
                     cleaner.text(&mut option.label);
                     cleaner.text(&mut option.value);
                 }
+                question.commands.iter_mut().for_each(|command| cleaner.text(&mut command.summary));
             }
         }
     }

@@ -46,6 +46,7 @@ use self::tty::{RAW_OFF, RAW_ON, Tty};
 use self::wrap::wrap_text;
 use super::answer;
 use super::ending::{self, RunEnding};
+use super::help;
 use super::verbose;
 use crate::error::{Failure, Result};
 use crate::host::FrontEnd;
@@ -144,6 +145,12 @@ impl Terminal {
                 PromptOutcome::Clear => {
                     state.screen.clear();
                     state.redraw();
+                }
+                PromptOutcome::Help => {
+                    let width = state.screen.width();
+                    let lines: Vec<_> =
+                        help::lines(question).iter().flat_map(|line| wrap_text(line, Style::new(), width)).collect();
+                    state.print(&lines, LineKind::Note, LineKind::Note);
                 }
                 PromptOutcome::Answered(value) => break Some(value),
                 PromptOutcome::Interrupted => break None,

@@ -9,7 +9,7 @@ use super::editor::Editor;
 use super::keys::KeyPress;
 use super::style::{BOLD, DIM, StyledLine};
 use super::wrap::wrap_text;
-use crate::host::ui::answer;
+use crate::host::ui::answer::{self, Said};
 use crate::model::question::{Question, QuestionKind};
 
 /// The effect of a key.
@@ -20,6 +20,8 @@ pub(super) enum PromptOutcome {
     /// Like `Open`, and the screen has to be redrawn from its top.
     Clear,
     Answered(Value),
+    /// The user wants to know what can be typed.
+    Help,
     Interrupted,
     /// The input has ended, so nobody will answer.
     EndOfInput,
@@ -102,7 +104,9 @@ impl Prompt {
                 Some(cursor)
             }
         };
-        lines.extend(self.note.clone());
+        if let Some(note) = &self.note {
+            lines.extend(super::wrap::wrap(&note.chars().collect::<Vec<_>>(), width));
+        }
         View { lines: lines.iter().map(|line| line.cut(width)).collect(), cursor }
     }
 
@@ -120,7 +124,11 @@ impl Prompt {
             _ => &typed,
         };
         match answer::parse(&self.question, text) {
-            Ok(value) => PromptOutcome::Answered(value),
+            Ok(Said::Answer(value)) => PromptOutcome::Answered(value),
+            Ok(Said::Help) => {
+                self.editor.clear();
+                PromptOutcome::Help
+            }
             Err(why) => {
                 self.note = Some(StyledLine::new(&why, ERROR));
                 if self.question.kind == QuestionKind::Choose {
@@ -151,7 +159,7 @@ impl Prompt {
             KeyPress::Up | KeyPress::Ctrl('p') => editor.up(),
             KeyPress::Down | KeyPress::Ctrl('n') => editor.down(),
             KeyPress::Tab => {
-                let words = editor.complete(&self.question.complete);
+                let words = editor.complete(&completions(&self.question));
                 if !words.is_empty() {
                     self.note = Some(StyledLine::new(&words.join("  "), DIM));
                 }
@@ -175,9 +183,10 @@ impl Prompt {
             KeyPress::Escape => self.go(self.chosen),
             KeyPress::Char(_) | KeyPress::Backspace | KeyPress::Paste(_) => {
                 self.edit(key);
-                let meant = answer::parse(&self.question, self.editor.text()).ok();
                 let place = |value: &Value| self.question.options.iter().position(|choice| *value == choice.value);
-                if let Some(place) = meant.as_ref().and_then(place) {
+                if let Ok(Said::Answer(value)) = answer::parse(&self.question, self.editor.text())
+                    && let Some(place) = place(&value)
+                {
                     self.chosen = place;
                 }
             }
@@ -195,11 +204,15 @@ impl Prompt {
         match key {
             KeyPress::Char('y' | 'Y') if self.editor.text().is_empty() => PromptOutcome::Answered(Value::from(true)),
             KeyPress::Char('n' | 'N') if self.editor.text().is_empty() => PromptOutcome::Answered(Value::from(false)),
-            KeyPress::Char(_) => {
+            KeyPress::Char(c) if *c != '/' && self.editor.text().is_empty() => {
                 self.note = Some(StyledLine::new("press y or n", ERROR));
                 PromptOutcome::Open
             }
-            _ => PromptOutcome::Open,
+            // Only `/help` is more than a key.
+            key => {
+                self.edit(key);
+                PromptOutcome::Open
+            }
         }
     }
 
@@ -225,6 +238,20 @@ impl Prompt {
     }
 }
 
+/// Returns what Tab completes: commands by their slash, words that are commands, and the flow's other words.
+fn completions(question: &Question) -> Vec<String> {
+    let mut found: Vec<String> = question.commands.iter().map(|command| format!("/{}", command.name)).collect();
+    if !found.is_empty() && !found.iter().any(|name| name == "/help") {
+        found.push("/help".to_owned());
+    }
+    for word in question.commands.iter().flat_map(|command| &command.words).chain(&question.complete) {
+        if !found.contains(word) {
+            found.push(word.clone());
+        }
+    }
+    found
+}
+
 /// Returns the lines of a question that was answered, here or elsewhere, or interrupted.
 pub(super) fn closed_lines(question: &Question, answer: Option<&Value>, width: usize) -> Vec<StyledLine> {
     let mut lines = head(question, false, width);
@@ -246,7 +273,7 @@ fn head(question: &Question, open: bool, width: usize) -> Vec<StyledLine> {
     let mut chars: Vec<(char, Style)> = "? ".chars().map(|c| (c, AnsiColor::Green.on_default().bold())).collect();
     chars.extend(last.chars().map(|c| (c, BOLD)));
     if open {
-        chars.extend(answer::empty_hint(question).chars().map(|c| (c, DIM)));
+        chars.extend(answer::hint(question).chars().map(|c| (c, DIM)));
     }
     super::wrap::wrap(&chars, width)
 }

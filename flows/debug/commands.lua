@@ -1,0 +1,45 @@
+--!strict
+--- What may be typed in place of an answer: the words that end a session, and the one that leaves a question out.
+
+local translations = require("../common/translations")
+local ui = require("@nietz/ui")
+
+local commands = {}
+
+local SOLVED = {
+	"solved",
+	"solved it",
+	"found it",
+	"I found it",
+	"I've found it",
+	"I have found it",
+	"I solved it",
+	"I've solved it",
+	"I have solved it",
+	"got it solved",
+	"trouvé",
+	"j'ai trouvé",
+	"je l'ai trouvé",
+	"c'est trouvé",
+	"résolu",
+	"j'ai résolu",
+	"je l'ai résolu",
+	"c'est résolu",
+}
+local GIVE_UP = { "I give up", "OK, I give up", "j'abandonne", "je renonce", "je laisse tomber" }
+
+--- Returns the commands that end a session, in the language of `t`.
+function commands.endings(t: translations.Translate): { ui.Command }
+	return {
+		{ name = "solved", summary = t("commands.solved"), text = `[{t("commands.how")}]`, words = SOLVED },
+		{ name = "exit", summary = t("commands.exit"), words = { "exit", "quit", "quitter", "sortir" } },
+		{ name = "give-up", summary = t("commands.give_up"), words = GIVE_UP },
+	}
+end
+
+--- Returns the command that leaves a question out.
+function commands.skipping(t: translations.Translate): { ui.Command }
+	return { { name = "skip", summary = t("commands.skip"), words = { "skip", "passer" } } }
+end
+
+return commands

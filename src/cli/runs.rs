@@ -26,7 +26,6 @@ pub(super) fn run(machine: &Machine, args: RunsArgs) -> Result<Exit> {
             (Some(_), _, _) => "broken",
             (_, true, _) => "running",
             (_, _, Some(end)) => match end.status {
-                EndStatus::Done if end.verdict.as_ref().is_some_and(|verdict| !verdict.ok) => "done, no",
                 EndStatus::Done => "done",
                 EndStatus::Failed => "failed",
                 EndStatus::Waiting => "waiting",
@@ -45,10 +44,10 @@ pub(super) fn run(machine: &Machine, args: RunsArgs) -> Result<Exit> {
                 "verdict": summary.end.as_ref().and_then(|end| end.verdict.as_ref()),
             }))?;
         } else {
-            let status = match summary.origin {
-                Origin::Own => status.to_owned(),
-                Origin::Foreign(_) => format!("{status}, foreign"),
-            };
+            let verdict = summary.end.as_ref().and_then(|end| end.verdict.as_ref());
+            let no = if status == "done" && verdict.is_some_and(|verdict| !verdict.ok) { ", no" } else { "" };
+            let foreign = if summary.origin == Origin::Own { "" } else { ", foreign" };
+            let status = format!("{status}{no}{foreign}");
             rows.push(vec![id, flow.to_owned(), status, calls, started.to_owned()]);
         }
     }

@@ -198,7 +198,10 @@ fn named(mut failure: Failure, names: &[String]) -> Failure {
     if !names.is_empty() {
         let mut shown: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         shown.sort();
-        failure.message = format!("{}: {}", failure.message, shown.join(" or "));
+        // The library names what it found at most; a part of a value it does not name.
+        let what = ErrorKind::UndefinedError.to_string();
+        let place = failure.message.split_once(&what).map_or("", |(place, _)| place);
+        failure.message = format!("{place}{what}: {}", shown.join(" or "));
     }
     failure
 }

@@ -7,7 +7,7 @@ use mlua::{Function, Lua, MultiValue, Table, Value as LuaValue};
 use crate::error::Result;
 use crate::lua::api::args::{Args, invalid};
 use crate::lua::api::{ModuleBuilder, is_written_for};
-use crate::lua::request::{TaskName, Request, ScopeLimit};
+use crate::lua::request::{Request, ScopeLimit, TaskName};
 use crate::lua::vm::Vm;
 
 /// The most tasks that one call may start.
@@ -39,8 +39,7 @@ fn tasks(lua: &Lua, args: &Args<'_>) -> Result<Vec<(TaskName, Function)>> {
     }
     let mut tasks = Vec::new();
     for pair in table.pairs::<String, Function>() {
-        let (name, run) =
-            pair.map_err(|_| invalid("tasks must be functions by name: { one = function() … end }"))?;
+        let (name, run) = pair.map_err(|_| invalid("tasks must be functions by name: { one = function() … end }"))?;
         check_name(&name)?;
         tasks.push((name, run));
         if tasks.len() > MOST {

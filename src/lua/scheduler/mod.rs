@@ -20,7 +20,7 @@ use crate::engine::history::DeliverySlot;
 use crate::engine::world::Heartbeat;
 use crate::error::{Code, Failure, Result};
 use crate::journal::key::EffectKey;
-use crate::lua::request::{TaskName, OutcomeToLua, Request, ScopeLimit, outcome_to_nil};
+use crate::lua::request::{OutcomeToLua, Request, ScopeLimit, TaskName, outcome_to_nil};
 use crate::lua::vm::{Vm, YieldedRequest};
 use crate::lua::{api, error_values, vm_errors};
 use crate::model::effect::Effect;

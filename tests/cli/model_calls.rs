@@ -89,8 +89,8 @@ fn a_tool_that_needs_approval_waits_for_it_and_is_never_asked_about_twice() {
     let server = server(r#"{"to": "ann", "key": "planted-key-5f1d9a77c3"}"#);
     let env = Env::with(&server).flow("acts", APPROVED);
     let waiting = env.run(["acts"]).go().exits(7);
-    let question = waiting.of_type("question").remove(0);
-    assert_eq!((&question["id"], &question["kind"]), (&json!("approve-send"), &Value::Null), "{question}");
+    let question = waiting.of_type("asked").remove(0)["question"].clone();
+    assert_eq!((&question["id"], &question["type"]), (&json!("approve-send"), &json!("confirm")), "{question}");
     let prompt = question["prompt"].as_str().expect("a prompt");
     assert!(prompt.contains("`send`") && prompt.contains(r#""to":"ann""#), "{prompt}");
     assert!(!waiting.stdout.contains("planted-key"), "{waiting:?}");
@@ -102,7 +102,7 @@ fn a_tool_that_needs_approval_waits_for_it_and_is_never_asked_about_twice() {
     let calls = server.calls();
     let again = env.nietz(["test", "--from-run", "r1"]).go().exits(0);
     env.nietz(["test"]).go().exits(0);
-    assert_eq!((server.calls(), again.of_type("question").len()), (calls, 0));
+    assert_eq!((server.calls(), again.of_type("asked").len()), (calls, 0));
     assert!(before > 0);
 }
 
@@ -113,5 +113,5 @@ fn a_no_is_told_to_the_model_and_the_tool_does_not_run() {
     let ended = env.run(["acts", "--answers", "answers.yaml"]).go().exits(0);
     let result = ended.result();
     assert!(result["text"].as_str().expect("a text").contains("the user does not allow this call"), "{result}");
-    assert_eq!(result["done"], json!([]));
+    assert_eq!(result["done"], json!({}));
 }

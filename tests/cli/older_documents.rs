@@ -152,7 +152,7 @@ fn documents_are_not_changed_under_a_run_that_is_on() {
     let body = r#"weeks:each(function() end) return require("@nietz/ui").ask { id = "wait", prompt = "Wait?" }"#;
     let env = weeks(Env::new().flow("retro", &flow(body)));
     let mut running = env.run(["retro"]).spawn();
-    running.wait_for("question");
+    running.wait_for("asked");
     let before = env.documents();
     let refused = env.nietz(["documents", "migrate"]).go();
     assert!(refused.code != Some(0) && refused.stderr.contains("is on"), "{refused:?}");

@@ -36,6 +36,10 @@ pub(super) struct Instruction {
     /// The operand that stands in the word behind.
     pub(super) aux: usize,
     pub(super) line: usize,
+    /// Where it stands, counted in words.
+    pub(super) word: usize,
+    /// The word that it may go on at, if that is further on.
+    pub(super) jumps_to: Option<usize>,
 }
 
 impl Instruction {
@@ -108,6 +112,8 @@ const NOTHING: &[u8] =
     &[0, 1, 10, 11, 14, 18, 22, 23, 24, 27, 28, 29, 30, 31, 32, 55, 60, 62, 65, 67, 68, 69, 73, 74, 75, 77, 78, 79, 80];
 /// Those that write more than one register: loops, GETVARARGS.
 const MANY: &[u8] = &[56, 57, 58, 59, 61, 63, 76];
+/// Those that may go on elsewhere.
+const JUMPS: &[u8] = &[23, 25, 26, 27, 28, 29, 30, 31, 32, 56, 59, 61, 76, 77, 78, 79, 80];
 /// Those with a word behind them.
 const LONG: &[u8] = &[7, 8, 12, 15, 16, 20, 27, 28, 29, 30, 31, 32, 53, 55, 58, 60, 66, 74, 75, 77, 78, 79, 80];
 
@@ -274,7 +280,10 @@ fn instructions(words: &[u32], lines: &[usize]) -> Vec<Instruction> {
         };
         let is_long = LONG.contains(&number);
         let aux = if is_long { words.get(at + 1).map_or(0, |word| *word as usize) } else { 0 };
-        instructions.push(Instruction { op, a, b, c, aux, line: lines.get(at).copied().unwrap_or(0) });
+        let line = lines.get(at).copied().unwrap_or(0);
+        let far = usize::try_from(i16::from_le_bytes([b, c])).ok().filter(|far| *far > 0 && JUMPS.contains(&number));
+        let jumps_to = far.map(|far| at + 1 + far);
+        instructions.push(Instruction { op, a, b, c, aux, line, word: at, jumps_to });
         at += 1 + usize::from(is_long);
     }
     instructions

@@ -92,8 +92,21 @@ impl Search<'_> {
                 registers[usize::from(*register)] = Held::Record(context);
             }
         }
+        // Where ways come together, what was written on one of them is not known.
+        let mut written = vec![0; registers.len()];
+        let mut joins: BTreeMap<usize, usize> = BTreeMap::new();
         for (at, instruction) in function.code.iter().enumerate() {
+            if let Some(from) = joins.remove(&instruction.word) {
+                let changed = registers.iter_mut().zip(&written).filter(|(_, written)| **written > from);
+                changed.for_each(|(register, _)| *register = Held::Unknown);
+            }
+            if let Some(target) = instruction.jumps_to {
+                joins.entry(target).or_insert(instruction.word);
+            }
             self.step(function, at, *instruction, (&mut registers, upvalues));
+            let writes_more = matches!(instruction.op, Op::Call | Op::WritesAll | Op::Method);
+            let last = if writes_more { written.len() } else { usize::from(instruction.a) + 1 };
+            written[usize::from(instruction.a)..last].fill(instruction.word);
         }
         self.depth -= 1;
     }

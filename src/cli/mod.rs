@@ -7,6 +7,7 @@ mod action;
 mod budget;
 mod check;
 mod doctor;
+mod documents;
 mod eject;
 mod explain;
 mod flows;
@@ -72,6 +73,7 @@ enum Verb {
     Log(log::LogArgs),
     Verify(verify::VerifyArgs),
     Check(check::CheckArgs),
+    Documents(documents::DocumentsArgs),
     Test(test::TestArgs),
     New(new::NewArgs),
     Pack(pack::PackArgs),
@@ -156,6 +158,7 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Log(args) => log::run(&machine, &args),
         Verb::Verify(args) => verify::run(&machine, &args),
         Verb::Check(args) => check::run(&machine, &args),
+        Verb::Documents(args) => documents::run(&machine, &args),
         Verb::Test(args) => test::run(&machine, args),
         Verb::New(args) => new::run(&machine, &args),
         Verb::Pack(args) => pack::run(&machine, args),

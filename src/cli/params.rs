@@ -69,6 +69,9 @@ fn argument(name: &str, flag: &str, param: &Param) -> Arg {
         let shown = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
         help = format!("{help} [default: {}]", help_text(&shown)).trim().to_owned();
     }
+    if let Some(bounds) = param.bounds() {
+        help = format!("{help} [{}]", help_text(&bounds)).trim().to_owned();
+    }
     let mut arg = Arg::new(name.to_owned()).help(help);
     if param.kind == ParamKind::Boolean {
         let on = param.default == Some(Value::Bool(true));
@@ -85,6 +88,8 @@ fn argument(name: &str, flag: &str, param: &Param) -> Arg {
     }
     let check = param.clone();
     arg = match param.choices.is_empty() {
+        // A text may stand for what is in a file: it is looked at once it is there.
+        true if param.kind == ParamKind::String => arg,
         true => arg.value_parser(move |text: &str| check.parse(text).map(|_| text.to_owned())),
         false => arg.value_parser(PossibleValuesParser::new(param.choices.iter().map(|text| choice(text)))),
     };
@@ -164,8 +169,10 @@ pub(super) fn parse_value(
     if param.kind == ParamKind::Attachment {
         return texts.attach(name, item, text);
     }
+    let refused = |why: String| Failure::new(Code::Usage, format!("{name}: `{}` {why}", excerpt(text)));
     if texts::takes_texts(name, param, exec) {
-        return texts.take(name, item, text);
+        let value = texts.take(name, item, text)?;
+        return param.accepts(&value).map(|()| value).map_err(refused);
     }
-    param.parse(text).map_err(|why| Failure::new(Code::Usage, format!("{name}: `{}` {why}", excerpt(text))))
+    param.parse(text).map_err(refused)
 }

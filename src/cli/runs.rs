@@ -45,9 +45,10 @@ pub(super) fn run(machine: &Machine, args: RunsArgs) -> Result<Exit> {
             }))?;
         } else {
             let verdict = summary.end.as_ref().and_then(|end| end.verdict.as_ref());
-            let no = verdict.filter(|verdict| !verdict.ok).map_or("", |_| ", no");
+            let no = if status == "done" && verdict.is_some_and(|verdict| !verdict.ok) { ", no" } else { "" };
             let foreign = if summary.origin == Origin::Own { "" } else { ", foreign" };
-            rows.push(vec![id, flow.to_owned(), format!("{status}{no}{foreign}"), calls, started.to_owned()]);
+            let status = format!("{status}{no}{foreign}");
+            rows.push(vec![id, flow.to_owned(), status, calls, started.to_owned()]);
         }
     }
     if !args.json {

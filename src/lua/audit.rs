@@ -3,14 +3,21 @@
 //! prompt needs but does not get.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use mlua::{Table, Value as LuaValue};
 
 use crate::error::{Code, nearest};
-use crate::lua::api;
-use crate::lua::looking;
+use crate::lua::limits::FlowLimits;
+use crate::lua::manifest::Manifest;
+use crate::lua::misspelt::{self, Change, Globals, KnownNames, Misspelt};
 use crate::lua::scan::{Word, WordKind, words};
+use crate::lua::type_files::TypeFiles;
+use crate::lua::vm::Vm;
+use crate::lua::{api, looking, modules};
 use crate::model::permission::{self, Permission, Permissions};
 use crate::pack::path::join;
-use crate::pack::tree::PackTree;
+use crate::pack::tree::{PackTree, Root};
 use crate::template;
 
 /// The modules of the host, each with the names that it offers.
@@ -25,10 +32,13 @@ pub struct Diagnostic {
     pub code: Code,
     pub message: String,
     pub hint: Option<String>,
+    /// Whether it is no fault: it tells what would change if the flow said that it is of a newer version of the host API.
+    pub is_remark: bool,
 }
 
 /// Checks all Lua files that a flow reaches by `require`, and the prompts that they render.
-pub fn flow(tree: &PackTree, path: &str, permissions: &Permissions) -> Vec<Diagnostic> {
+pub fn flow(tree: &PackTree, path: &str, manifest: &Manifest) -> Vec<Diagnostic> {
+    let permissions = &manifest.permissions;
     let mut audit = Audit {
         tree,
         modules: api::names(),
@@ -38,6 +48,8 @@ pub fn flow(tree: &PackTree, path: &str, permissions: &Permissions) -> Vec<Diagn
         defined: BTreeSet::new(),
         diagnostics: Vec::new(),
     };
+    let (main, own_folder) = (path.to_owned(), format!("{}/", path.trim_end_matches(".lua")));
+    let mut known = KnownNames { globals: globals(), types: TypeFiles::read(), manifest, is_own: true };
     let mut pending = vec![path.to_owned()];
     let mut seen = BTreeSet::new();
     while let Some(path) = pending.pop() {
@@ -47,6 +59,8 @@ pub fn flow(tree: &PackTree, path: &str, permissions: &Permissions) -> Vec<Diagn
         // A file that cannot be read was reported where it is required.
         if let Ok(Some(text)) = tree.text(&path) {
             pending.extend(audit.file(&path, &text));
+            known.is_own = path == main || path.starts_with(&own_folder);
+            audit.names(&path, &text, &known);
         }
     }
     audit.methods();
@@ -81,7 +95,34 @@ impl Diagnostic {
 impl Audit<'_> {
     fn tell(&mut self, path: &str, word: &Word, code: Code, message: String, hint: Option<String>) {
         let (line, column) = (word.line, word.column);
-        self.diagnostics.push(Diagnostic { path: path.to_owned(), line, column, code, message, hint });
+        self.diagnostics.push(Diagnostic {
+            path: path.to_owned(),
+            line,
+            column,
+            code,
+            message,
+            hint,
+            is_remark: false,
+        });
+    }
+
+    /// Checks the names of one file.
+    fn names(&mut self, path: &str, text: &str, known: &KnownNames<'_>) {
+        let (misspelt, changes) = misspelt::find(text, known);
+        let place = |line: usize, name: &str| Word {
+            kind: WordKind::Name(name.to_owned()),
+            line,
+            column: text.lines().nth(line.saturating_sub(1)).and_then(|text| column_of(text, name)).unwrap_or(1),
+        };
+        for Misspelt { line, name, message, hint } in misspelt {
+            self.tell(path, &place(line, &name), Code::FlowInvalid, message, hint);
+        }
+        for Change { line, name, message } in changes {
+            let word = place(line, &name);
+            let message = format!("with `host_api = 2`, {message}");
+            self.tell(path, &word, Code::FlowInvalid, message, None);
+            self.diagnostics.iter_mut().rev().take(1).for_each(|told| told.is_remark = true);
+        }
     }
 
     /// Checks one file, and returns the files that it requires.
@@ -274,6 +315,34 @@ impl Audit<'_> {
             );
         }
     }
+}
+
+/// Returns the globals of flow code, as a VM has them.
+fn globals() -> Globals {
+    let Ok(vm) = Vm::new(FlowLimits::default()).map(Rc::new) else { return Globals::new() };
+    let tree = PackTree::new(Root::Bundled);
+    if modules::install(&vm, &tree).is_err() {
+        return Globals::new();
+    }
+    let names = |table: &Table| {
+        let pairs = table.pairs::<String, LuaValue>().filter_map(std::result::Result::ok);
+        pairs.collect::<Vec<_>>()
+    };
+    let fields = |value: &LuaValue| match value {
+        LuaValue::Table(table) => Some(names(table).into_iter().map(|(name, _)| name).collect()),
+        _ => None,
+    };
+    names(&vm.lua.globals()).into_iter().map(|(name, value)| (name, fields(&value))).collect()
+}
+
+/// Returns the column of a word in a line, from 1.
+fn column_of(line: &str, name: &str) -> Option<usize> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let at = line.match_indices(name).map(|(at, _)| at).find(|&at| {
+        !line[..at].chars().next_back().is_some_and(is_part)
+            && !line[at + name.len()..].chars().next().is_some_and(is_part)
+    })?;
+    Some(line[..at].chars().count() + 1)
 }
 
 fn after_dot(words: &[Word], at: usize) -> bool {

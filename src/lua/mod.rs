@@ -7,16 +7,19 @@
 
 pub mod api;
 pub mod audit;
+mod bytecode;
 pub(crate) mod convert;
 pub(crate) mod error_values;
 pub mod flow;
 pub mod limits;
 mod looking;
 pub(crate) mod manifest;
+mod misspelt;
 pub(crate) mod modules;
 pub(crate) mod request;
 mod scan;
 pub mod scheduler;
 mod strings;
+mod type_files;
 pub(crate) mod vm_errors;
 pub mod vm;

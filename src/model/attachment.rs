@@ -11,6 +11,8 @@ pub const ATTACH: &str = "attach";
 /// Returns the param of a flow that takes attachments.
 pub fn param() -> Param {
     Param {
+        pattern: None,
+        pattern_means: None,
         kind: ParamKind::Attachment,
         help: "Files that go with it: UTF-8 text, 50 MB in all; `-` is standard input".to_owned(),
         positional: false,

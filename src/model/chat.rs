@@ -3,7 +3,7 @@
 use std::cell::{Cell, OnceCell};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error::Lost;
 use crate::model::digest::Digest;
@@ -32,8 +32,60 @@ pub struct ChatRequest {
     /// From 0 (always the likeliest token) to 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// The share of the likeliest tokens that the next one is drawn from, above 0 up to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// Texts before which the reply ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+    /// Further members of the request's body, for this model's provider alone.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub provider_options: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+}
+
+/// The most stop texts, and the most characters of one.
+const MOST_STOPS: usize = 16;
+const LONGEST_STOP: usize = 200;
+/// The most bytes of provider options, as JSON.
+const MOST_OPTIONS: usize = 16 << 10;
+
+/// The members of bodies that the host sets itself, and those by which a call would be another one: more replies, a key, a
+/// reply that comes later.
+const OWN_MEMBERS: &[&str] = &[
+    "api_key",
+    "authorization",
+    "background",
+    "best_of",
+    "functions",
+    "function_call",
+    "key",
+    "max_completion_tokens",
+    "max_tokens",
+    "messages",
+    "model",
+    "models",
+    "n",
+    "output_config",
+    "output_format",
+    "prompt",
+    "response_format",
+    "seed",
+    "stop",
+    "stop_sequences",
+    "stream",
+    "stream_options",
+    "system",
+    "temperature",
+    "tool_choice",
+    "tools",
+    "top_p",
+];
+
+/// Tells whether provider options cannot set this member of a body.
+pub(crate) fn is_own_member(name: &str) -> bool {
+    OWN_MEMBERS.contains(&name.to_lowercase().as_str())
 }
 
 /// Which of its tools a model must call.
@@ -45,6 +97,24 @@ pub enum ToolChoice {
 }
 
 impl ChatRequest {
+    /// Returns what is wrong with its numbers, stop texts or provider options.
+    pub fn problem(&self) -> Option<String> {
+        if self.temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
+            return Some("temperature goes from 0 to 2".to_owned());
+        }
+        if self.top_p.is_some_and(|top_p| !(top_p > 0.0 && top_p <= 1.0)) {
+            return Some("top_p is above 0 and at most 1".to_owned());
+        }
+        let is_wrong = |stop: &String| stop.trim().is_empty() || stop.chars().count() > LONGEST_STOP;
+        if self.stop.len() > MOST_STOPS || self.stop.iter().any(is_wrong) {
+            return Some(format!(
+                "stop has at most {MOST_STOPS} texts, each with a letter or sign in it and at most {LONGEST_STOP} long"
+            ));
+        }
+        let size = serde_json::to_vec(&self.provider_options).map_or(usize::MAX, |bytes| bytes.len());
+        (size > MOST_OPTIONS).then(|| format!("provider_options has more than {MOST_OPTIONS} bytes"))
+    }
+
     /// Tells whether the reply must be a tool call.
     pub fn wants_tool(&self) -> bool {
         self.tool_choice == Some(ToolChoice::Required)

@@ -94,6 +94,28 @@ impl Page {
     }
 }
 
+/// An older document that a query is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OlderDocument {
+    pub collection: String,
+    pub path: String,
+    pub version: String,
+    pub value: Value,
+}
+
+/// What an older document is once it is brought up to date, or why it cannot be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MigratedDocument {
+    pub collection: String,
+    pub path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
 /// What a save expects to find at the path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

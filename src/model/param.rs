@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::model::regexes::CompiledRegex;
+
 /// One parameter, as a manifest declares it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,10 +25,16 @@ pub struct Param {
     pub default: Option<Value>,
     #[serde(default)]
     pub choices: Vec<String>,
-    #[serde(default)]
+    #[serde(default, alias = "minimum")]
     pub min: Option<f64>,
-    #[serde(default)]
+    #[serde(default, alias = "maximum")]
     pub max: Option<f64>,
+    /// A regular expression that must be found in a text, as in a JSON Schema.
+    #[serde(default)]
+    pub pattern: Option<String>,
+    /// What the pattern means, in words that follow "must be".
+    #[serde(default)]
+    pub pattern_means: Option<String>,
     #[serde(default)]
     pub short: Option<char>,
 }
@@ -65,9 +73,38 @@ impl Param {
         if self.kind == ParamKind::Run && (self.many || self.default.is_some()) {
             return Err("a run is given once, and has no default".to_owned());
         }
+        if self.min.zip(self.max).is_some_and(|(min, max)| min > max) {
+            return Err("its min is above its max".to_owned());
+        }
+        match &self.pattern {
+            Some(_) if self.kind != ParamKind::String => return Err("a pattern is for texts alone".to_owned()),
+            Some(pattern) => {
+                CompiledRegex::new(pattern).map_err(|why| format!("its pattern is no regular expression: {why}"))?;
+            }
+            None if self.pattern_means.is_some() => {
+                return Err("`pattern_means` says what a pattern means, and there is none".to_owned());
+            }
+            None => {}
+        }
         match &self.default {
+            Some(Value::Array(items)) if self.many => items.iter().try_for_each(|item| self.accepts(item)),
             Some(default) if !self.many => self.accepts(default),
             _ => Ok(()),
+        }
+        .map_err(|why| format!("its default {why}"))
+    }
+
+    /// Returns what a value must be besides its type and choices, in words for its help.
+    pub fn bounds(&self) -> Option<String> {
+        match (self.min, self.max, &self.pattern) {
+            (Some(min), Some(max), _) => Some(format!("{min} to {max}")),
+            (Some(min), None, _) => Some(format!("at least {min}")),
+            (None, Some(max), _) => Some(format!("at most {max}")),
+            (None, None, Some(pattern)) => Some(match &self.pattern_means {
+                Some(means) => means.clone(),
+                None => format!("pattern: {pattern}"),
+            }),
+            (None, None, None) => None,
         }
     }
 
@@ -117,6 +154,15 @@ impl Param {
             && !self.choices.iter().any(|choice| choice == text)
         {
             return Err(format!("must be one of {}", self.choices.join(", ")));
+        }
+        if let Some((text, pattern)) = value.as_str().zip(self.pattern.as_deref()) {
+            let compiled = CompiledRegex::new(pattern)?;
+            if compiled.is_too_large_for(text.len()) || !compiled.regex.is_match(text) {
+                return Err(match &self.pattern_means {
+                    Some(means) => format!("must be {means}"),
+                    None => format!("must match the pattern `{pattern}`"),
+                });
+            }
         }
         if let Some(number) = value.as_f64() {
             if self.min.is_some_and(|min| number < min) {
@@ -205,7 +251,38 @@ pub(crate) fn origins_by_param(params: &Value, origins: &[ParamOrigin]) -> Value
 mod tests {
     use serde_json::json;
 
-    use super::{FILE, PIPE, ParamOrigin, origins_by_param, typed_params};
+    use super::{FILE, PIPE, Param, ParamOrigin, origins_by_param, typed_params};
+
+    fn param(declared: serde_json::Value) -> Param {
+        serde_json::from_value(declared).expect("it is a param")
+    }
+
+    #[test]
+    fn bounds_and_patterns_are_checked_when_declared_and_when_given() {
+        for (declared, wrong) in [
+            (json!({"type": "string", "pattern": "("}), "its pattern is no regular expression"),
+            (json!({"type": "integer", "pattern": "1"}), "a pattern is for texts alone"),
+            (json!({"type": "string", "pattern_means": "a week"}), "and there is none"),
+            (json!({"type": "string", "pattern": "^a", "default": "b"}), "its default must match the pattern `^a`"),
+            (json!({"type": "string", "pattern": "^a", "many": true, "default": ["a", "b"]}), "its default must match"),
+            (json!({"type": "integer", "min": 3, "max": 2}), "its min is above its max"),
+            (json!({"type": "integer", "minimum": 3, "default": 2}), "its default must be at least 3"),
+        ] {
+            let why = param(declared.clone()).check("p").unwrap_err();
+            assert!(why.contains(wrong), "{declared}: {why}");
+        }
+        let week =
+            param(json!({"type": "string", "pattern": "^\\d{4}-W\\d{2}$", "pattern_means": "a week such as 2026-W47"}));
+        assert_eq!(week.check("week"), Ok(()));
+        assert_eq!(week.parse("2026-W47"), Ok(json!("2026-W47")));
+        assert_eq!(week.parse("2026-47"), Err("must be a week such as 2026-W47".to_owned()));
+        assert_eq!(week.bounds().as_deref(), Some("a week such as 2026-W47"));
+        // As in a JSON Schema, a pattern without `^` and `$` is found anywhere.
+        assert_eq!(param(json!({"type": "string", "pattern": "W"})).parse("2026-W47"), Ok(json!("2026-W47")));
+        let few = param(json!({"type": "number", "minimum": 1, "maximum": 2.5}));
+        assert_eq!(few.parse("3"), Err("must be at most 2.5".to_owned()));
+        assert_eq!(few.bounds().as_deref(), Some("1 to 2.5"));
+    }
 
     #[test]
     fn a_flow_sees_an_origin_for_each_text_and_what_was_typed_is_told_apart() {

@@ -119,3 +119,73 @@ fn all_faults_of_a_manifest_are_told_at_once() {
         assert!(said.contains(fault), "{fault}: {said}");
     }
 }
+
+/// What `nietz check` tells of a flow with this manifest and body, as `line message` by severity.
+fn told(version: &str, body: &str) -> (Vec<String>, Vec<String>) {
+    let flow = format!(
+        "local nietz, llm, task = require(\"@nietz\"), require(\"@nietz/llm\"), require(\"@nietz/task\")\n\
+         local notes = require(\"@nietz/documents\").collection(\"notes\")\n\
+         return nietz.flow {{ name = \"told\", summary = \"Told\", {version} permissions = {{ llm = true }},\n\
+         params = {{ topic = {{ type = \"string\" }}, dry = {{ type = \"boolean\" }}, members = {{ type = \"string\", many = true }} }},\n\
+         settings = {{ most = {{ type = \"integer\", default = 1 }} }},\n\
+         collections = {{ notes = {{ path = \"notes/{{slug}}.yaml\", schema = {{ type = \"object\" }} }} }},\n\
+         run = function(ctx)\n{body}\nend }}"
+    );
+    let env = Env::new().flow("told", &flow);
+    let ended = env.nietz(["check", "--json", "flows/told.lua"]).go();
+    let (mut errors, mut notes) = (Vec::new(), Vec::new());
+    for line in ended.stdout.lines() {
+        let one: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
+        let said = format!("{} {}", one["line"], one["message"].as_str().expect("a message"));
+        if one["severity"] == "error" { errors.push(said) } else { notes.push(said) }
+    }
+    assert_eq!(ended.code, Some(if errors.is_empty() { 0 } else { 4 }), "{ended:?}");
+    (errors, notes)
+}
+
+#[test]
+fn names_that_mean_nothing_are_found_with_the_nearest_that_do() {
+    for (body, said) in [
+        ("return nobody", "there is no `nobody`"),
+        ("return tosting(1)", "did you mean `tostring`?"),
+        ("total = 1", "write `local total = …`"),
+        ("return string.fromat('x')", "did you mean `format`?"),
+        ("return ctx.parms", "did you mean `params`?"),
+        ("return ctx.params.topik", "did you mean `topic`?"),
+        ("local p = ctx.params\nreturn function() return p.topik end", "did you mean `topic`?"),
+        ("return ctx.settings.mots", "did you mean `most`?"),
+        ("return llm.chat({ promt = 'x' }).text", "did you mean `prompt`?"),
+        ("local reply = llm.chat { prompt = 'x' }\nreturn reply.txt", "did you mean `text`?"),
+        ("return llm.chat({ prompt = 'x' }).usage.inptu", "did you mean `input`?"),
+        ("return notes:lod('a')", "did you mean `load`?"),
+        ("return `{nobody}`", "there is no `nobody`"),
+    ] {
+        let (errors, _) = told("host_api = 2,", body);
+        assert!(errors.len() == 1 && errors[0].contains(said), "{body}: {errors:?}");
+    }
+    let fine = "local function own(ctx) return ctx.settings.most, ctx.lang end
+    local reply = llm.chat { prompt = ctx.params.topic or '', label = 'x' }
+    local other = if own(ctx) then { txt = 1 } else reply
+    for index, one in ipairs({ reply.usage.input }) do print(index, one, other.txt, string.format('%d', index)) end
+    type Own = { x: number }
+    return (notes:load('a') or {}).anything";
+    assert_eq!(told("host_api = 2,", fine), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn what_the_second_version_changes_is_remarked_where_it_stands() {
+    let body = "if ctx.params.dry then return end
+    local plain = ctx.params.dry == false
+    local count = #ctx.params.members
+    local settled = task.settle { a = function() end }
+    local list = task.all({ function() end })
+    return task.all { a = function() return { plain, count, settled, list } end }";
+    let (errors, notes) = told("", body);
+    assert_eq!(errors, Vec::<String>::new());
+    let parts = [(9, "`dry` is nil"), (10, "`members` is nil"), (11, "is a table"), (12, "gives a list")];
+    assert_eq!(notes.len(), parts.len(), "{notes:?}");
+    for ((line, part), note) in parts.into_iter().zip(&notes) {
+        assert!(note.starts_with(&format!("{line} with `host_api = 2`")) && note.contains(part), "{note}");
+    }
+    assert_eq!(told("host_api = 2,", body), (Vec::new(), Vec::new()));
+}

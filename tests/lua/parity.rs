@@ -90,7 +90,7 @@ fn run_with(permissions: &[Permission], body: &str) -> (Result<Value, Failure>, 
     let limits = FlowLimits { seconds: 20.0, megabytes: 64 };
     let located = bench.located("flows/example.lua");
     let session = bench.load("flows/example.lua", limits).unwrap_or_else(|failure| panic!("{body}\n{failure:#?}"));
-    let found = audit::flow(&located.tree, &located.path, &session.flow.manifest.permissions);
+    let found = audit::flow(&located.tree, &located.path, &session.flow.manifest);
     let missing = found.into_iter().filter(|found| found.code == Code::PermissionRefused).map(|found| found.message);
     (bench.run("flows/example.lua", json!({}), limits).0, missing.collect())
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::output;
+use crate::cli::{documents, output};
 use crate::disk::{self, Links};
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::host::documents::Store;
@@ -190,7 +190,7 @@ fn check_document(flow: &Flow, store: &Store, collection: &str, file: &Path, tex
     } else {
         let document = source::parse(&text, declared.collection.format, &name)?;
         if !store.is_newer(&declared.collection, &document) {
-            let document = migrate_document(flow, store, collection, document)
+            let document = documents::brought_up(flow, store, collection, document)
                 .map_err(|failure| failure.because(format!("in the migration of {name}")))?;
             located.extend(apply_rules(flow, collection, &document, &text, &name)?);
         }
@@ -220,34 +220,4 @@ fn apply_rules(
     let mut located = report::locate(violations, Severity::Error, text, declared.format, name);
     located.extend(report::locate(notes, Severity::Note, text, declared.format, name));
     Ok(located)
-}
-
-/// Migrates an older document to the current version, in which it must be valid.
-fn migrate_document(
-    flow: &Flow,
-    store: &Store,
-    collection: &str,
-    document: serde_json::Value,
-) -> Result<serde_json::Value> {
-    let declared = &flow.manifest.collections[collection];
-    let Some(version) = &declared.collection.version else { return Ok(document) };
-    let found = match document.pointer(&version.field) {
-        Some(serde_json::Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-        None => String::new(),
-    };
-    if !version.migrates.contains(&found) {
-        return Ok(document);
-    }
-    let document = flow.migrate(collection, document, &found)?;
-    match store.validate(&declared.collection, &document)?.first() {
-        None => Ok(document),
-        Some(violation) => Err(Failure::new(
-            Code::DocumentInvalid,
-            format!(
-                "version {found} migrates to a document that is not valid: {}: {}",
-                violation.pointer, violation.message
-            ),
-        )),
-    }
 }

@@ -113,10 +113,10 @@ fn faults(
     let new: BTreeSet<&str> = names.difference(&known).map(String::as_str).collect();
     let (tree, flow_path) = (located.tree.clone(), located.path.clone());
     let flow = session::load(machine, located)?;
-    let audited = audit::flow(&tree, &flow_path, &flow.manifest.permissions);
+    let audited = audit::flow(&tree, &flow_path, &flow.manifest);
     let mut all: Vec<LocatedViolation> = audited
         .iter()
-        .filter(|finding| finding.path == file.path)
+        .filter(|finding| finding.path == file.path && !finding.is_remark)
         .map(|finding| {
             let place = TextPosition { line: finding.line, column: finding.column };
             LocatedViolation::unreadable(name, place, finding.one_line())

@@ -157,7 +157,7 @@ fn flow(machine: &Machine, file: &Path) -> Result<Vec<FileReport>> {
     let located = machine.find_flow(&file.display().to_string())?;
     let (tree, path) = (located.tree.clone(), located.path.clone());
     let flow = session::load(machine, located)?;
-    let found = audit::flow(&tree, &path, &flow.manifest.permissions);
+    let found = audit::flow(&tree, &path, &flow.manifest);
     let mut files: BTreeMap<String, FileReport> = BTreeMap::new();
     for finding in found {
         let text = tree.text(&finding.path)?.unwrap_or_default().to_string();
@@ -165,6 +165,9 @@ fn flow(machine: &Machine, file: &Path) -> Result<Vec<FileReport>> {
         let place = TextPosition { line: finding.line, column: finding.column };
         let mut located = report::LocatedViolation::unreadable(&shown, place, finding.one_line());
         finding.code.name().clone_into(&mut located.keyword);
+        if finding.is_remark {
+            located.severity = Severity::Note;
+        }
         let findings =
             files.entry(finding.path).or_insert_with(|| FileReport { text, located: Vec::new(), code: finding.code });
         findings.located.push(located);

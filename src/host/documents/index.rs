@@ -31,9 +31,21 @@ const VERSION: &str = "1";
 /// A file that changed less than this ago may change again without a new change time.
 const FRESH: Duration = Duration::from_millis(100);
 /// The most broken documents that are named.
-const NAMED: usize = 20;
+pub(super) const NAMED: usize = 20;
 /// With fewer files than this, one thread reads all of them.
 const FEW: usize = 32;
+
+/// How the fault of a document begins that is of an older version, which the flow can migrate.
+const OLDER: &str = "it is of the older version ";
+
+/// What an index does not have rows of.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut {
+    /// The first few documents that cannot be read.
+    pub(super) broken: Vec<UnreadableDocument>,
+    /// The paths of all documents of older versions.
+    pub(super) older: Vec<String>,
+}
 
 /// A document that cannot be read, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,8 +59,8 @@ pub struct UnreadableDocument {
 type IndexEntry = std::result::Result<Vec<Vec<Vec<Cell>>>, String>;
 
 impl Store {
-    /// Brings the index of a collection up to date. Returns the index's path and the documents that cannot be read.
-    pub(super) fn index(&self, collection: &Collection) -> Result<(PathBuf, Vec<UnreadableDocument>)> {
+    /// Brings the index of a collection up to date. Returns the index's path and the documents that are not in it.
+    pub(super) fn index(&self, collection: &Collection) -> Result<(PathBuf, LeftOut)> {
         let files = self.files(collection)?;
         let place = self.index_place(collection)?;
         match self.bring_up(collection, &files, &place) {
@@ -79,14 +91,9 @@ impl Store {
         Ok(place)
     }
 
-    fn bring_up(
-        &self,
-        collection: &Collection,
-        files: &[DocumentFile],
-        place: &Path,
-    ) -> rusqlite::Result<Vec<UnreadableDocument>> {
+    fn bring_up(&self, collection: &Collection, files: &[DocumentFile], place: &Path) -> rusqlite::Result<LeftOut> {
         let mut database = open(place)?;
-        let Some(Changes { stale, gone }) = changes(&database, files)? else { return unreadable_documents(&database) };
+        let Some(Changes { stale, gone }) = changes(&database, files)? else { return left_out(&database) };
         // Files are read before the database is locked. Rows that another process writes meanwhile are just as good, and
         // are written over.
         let entries = self.read_all(collection, &stale);
@@ -105,7 +112,7 @@ impl Store {
         }
         drop(writer);
         transaction.commit()?;
-        unreadable_documents(&database)
+        left_out(&database)
     }
 
     /// Reads files on all processors. Returns one entry per file, in their order; `None` for a file that is gone.
@@ -135,7 +142,7 @@ impl Store {
     fn entry(&self, collection: &Collection, file: &DocumentFile) -> Option<IndexEntry> {
         match self.load(collection, &file.key) {
             Ok(Some(loaded)) => Some(match loaded.standing {
-                VersionStatus::Older(version) => Err(format!("it is of the older version \"{version}\"")),
+                VersionStatus::Older(version) => Err(format!("{OLDER}\"{version}\"")),
                 VersionStatus::Current | VersionStatus::Newer(_) => {
                     Ok(collection.index.iter().map(|table| rows(table, &loaded.value)).collect())
                 }
@@ -240,11 +247,19 @@ fn prepare(database: &Transaction<'_>, tables: &[IndexTable]) -> rusqlite::Resul
     Ok(())
 }
 
-fn unreadable_documents(database: &Connection) -> rusqlite::Result<Vec<UnreadableDocument>> {
-    let sql = format!("SELECT path, fault FROM \" files\" WHERE fault IS NOT NULL ORDER BY path LIMIT {NAMED}");
-    let mut statement = database.prepare(&sql)?;
-    let rows = statement.query_map([], |row| Ok(UnreadableDocument { path: row.get(0)?, message: row.get(1)? }))?;
-    rows.collect()
+fn left_out(database: &Connection) -> rusqlite::Result<LeftOut> {
+    let mut left_out = LeftOut::default();
+    let mut statement = database.prepare("SELECT path, fault FROM \" files\" WHERE fault IS NOT NULL ORDER BY path")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (path, message): (String, String) = (row.get(0)?, row.get(1)?);
+        if message.starts_with(OLDER) {
+            left_out.older.push(path);
+        } else if left_out.broken.len() < NAMED {
+            left_out.broken.push(UnreadableDocument { path, message });
+        }
+    }
+    Ok(left_out)
 }
 
 /// The prepared statements that change an index.
@@ -286,7 +301,7 @@ impl<'t> IndexWriter<'t> {
 }
 
 /// Returns the rows of a document for a table.
-fn rows(table: &IndexTable, document: &Value) -> Vec<Vec<Cell>> {
+pub(super) fn rows(table: &IndexTable, document: &Value) -> Vec<Vec<Cell>> {
     let mut items = Vec::new();
     match &table.each {
         IndexPath::Names(names) => collect(document, names, &mut items),
@@ -362,7 +377,7 @@ mod tests {
     const FIRST: &str = "slug: a\ntags: [x]\nrounds:\n- votes: [{voter: {name: Ann}, points: 2}, {points: 3}]\n- votes: []\n- votes: [{voter: {name: Bob}, points: 0.5}]\n";
 
     fn ask(store: &Store, sql: &str) -> (Value, Vec<UnreadableDocument>) {
-        let answer = store.query(&[indexed()], &DocumentKey::new(), sql, &[]).unwrap();
+        let answer = store.query(&[indexed()], &DocumentKey::new(), sql, &[], &[]).unwrap();
         (json!(answer.rows), answer.broken)
     }
 
@@ -377,7 +392,7 @@ mod tests {
         let path = "data/a.yaml";
         let expected = json!([["Bob", 0.5, "[\"x\"]", path], ["Ann", 2, "[\"x\"]", path], [null, 3, "[\"x\"]", path]]);
         assert_eq!(ask(&store, ALL), (expected, vec![]));
-        let refused = store.query(&[indexed()], &DocumentKey::new(), "DELETE FROM vote", &[]).unwrap_err();
+        let refused = store.query(&[indexed()], &DocumentKey::new(), "DELETE FROM vote", &[], &[]).unwrap_err();
         assert_eq!(refused.code, Code::PermissionRefused);
         assert_eq!(fs::read_to_string(folder.path().join(".nietz/index/.gitignore")).unwrap(), "*\n");
     }

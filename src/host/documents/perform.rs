@@ -67,9 +67,9 @@ impl Store {
                 DocumentOutcome::Appended(self.append(&named(&collection)?, &key, &row, None)?)
             }
             DocumentOp::Rows { collection, key } => DocumentOutcome::Rows(self.rows(&named(&collection)?, &key)?),
-            DocumentOp::Query { sql, bind, collections, key } => {
+            DocumentOp::Query { sql, bind, collections, key, migrated } => {
                 let collections: Vec<Collection> = collections.iter().map(|name| named(name)).collect::<Result<_>>()?;
-                DocumentOutcome::Answer(self.query(&collections, &key, &sql, &bind)?)
+                DocumentOutcome::Answer(self.query(&collections, &key, &sql, &bind, &migrated)?)
             }
             DocumentOp::Delete { collection, key, expect } => {
                 self.delete(&named(&collection)?, &key, &expect)?;

@@ -9,12 +9,13 @@ use rusqlite::{Connection, Error, params_from_iter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::index::UnreadableDocument;
+use super::index::{self, NAMED, UnreadableDocument};
 use super::sqlite::{cell, confine, quoted};
 use super::{Store, sql};
 use crate::cpu::{CpuLimit, Overrun, ThreadClock, run_within};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, DocumentKey, Format};
+use crate::model::document::{MigratedDocument, OlderDocument, VersionStatus};
 use crate::model::path_template::PathTemplate;
 use crate::model::text::excerpt;
 use crate::schema::properties;
@@ -23,6 +24,8 @@ use crate::schema::properties;
 const PATIENCE: Duration = Duration::from_secs(10);
 const MOST_ROWS: usize = 10_000;
 const MOST_TEXT: usize = 3 << 20;
+/// The most documents of older versions that a flow migrates for a query, of each collection.
+const MOST_OLDER: usize = 1000;
 /// The longest text, in bytes, that a query can make: as long as the longest text of a flow. Some of SQLite's functions
 /// take time proportional to the product of two texts' lengths.
 const LONGEST: i32 = 4 << 20;
@@ -48,11 +51,16 @@ pub struct QueryResult {
     /// The first few documents of indexed collections that cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<UnreadableDocument>,
+    /// Documents of older versions. If there are any, the query was not run: it is to be asked again with what they are once
+    /// they are brought up to date.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub older: Vec<OlderDocument>,
 }
 
 impl Store {
     /// Runs a query. Each collection of rows is a table of its name, with the columns of its schema; `key` fills the
-    /// placeholders of its path. Each collection of documents provides the tables of its index.
+    /// placeholders of its path. Each collection of documents provides the tables of its index. `migrated` stand in place of
+    /// documents of older versions.
     ///
     /// # Errors
     ///
@@ -63,8 +71,20 @@ impl Store {
         key: &DocumentKey,
         query: &str,
         bind: &[Value],
+        migrated: &[MigratedDocument],
     ) -> Result<QueryResult> {
-        let (mut database, broken) = self.database(collections, key)?;
+        let (mut database, broken) = match self.database(collections, key, migrated)? {
+            QueryDatabase::Open(database, broken) => (database, broken),
+            QueryDatabase::Older(older) => {
+                return Ok(QueryResult {
+                    columns: Vec::new(),
+                    rows: Vec::new(),
+                    cut: false,
+                    broken: Vec::new(),
+                    older,
+                });
+            }
+        };
         let query = sql::quote_names(query)?;
         let (collections, bind) = (collections.to_vec(), bind.to_vec());
         // Between two looks at the clock, a function of SQLite's (`instr`, `replace`, `trim`, a long `LIKE`) can go on
@@ -74,22 +94,41 @@ impl Store {
     }
 
     /// Returns a read-only database with all rows.
-    fn database(&self, collections: &[Collection], key: &DocumentKey) -> Result<(Connection, Vec<UnreadableDocument>)> {
+    fn database(
+        &self,
+        collections: &[Collection],
+        key: &DocumentKey,
+        migrated: &[MigratedDocument],
+    ) -> Result<QueryDatabase> {
         let failed = |error: Error| Failure::new(Code::Internal, format!("the rows cannot be asked: {error}"));
         let mut database = Connection::open_in_memory().map_err(failed)?;
         confine(&database).map_err(failed)?;
         database.pragma_update(None, "hard_heap_limit", MEMORY).map_err(failed)?;
         // Temporary tables count towards the memory limit and fill no disk.
         database.pragma_update(None, "temp_store", "MEMORY").map_err(failed)?;
-        let mut broken = Vec::new();
+        let (mut broken, mut older) = (Vec::new(), Vec::new());
         for collection in collections {
             if collection.format != Format::Jsonl {
-                let (index, unreadable) = self.index(collection)?;
-                broken.extend(unreadable);
+                let (index, left_out) = self.index(collection)?;
+                if migrated.is_empty() {
+                    older.extend(self.older_documents(collection, &left_out.older)?);
+                }
+                broken.extend(left_out.broken);
                 let read_only = format!("file:{}?mode=ro", uri(&index));
                 database
                     .execute(&format!("ATTACH ? AS {}", quoted(&format!("{} index", collection.name))), [read_only])
                     .map_err(failed)?;
+                for path in &left_out.older {
+                    let named = |one: &&MigratedDocument| one.collection == collection.name && one.path == *path;
+                    let message = match migrated.iter().find(named) {
+                        Some(MigratedDocument { value: Some(_), .. }) => continue,
+                        Some(MigratedDocument { problem: Some(problem), .. }) => problem.clone(),
+                        _ => "it is of an older version; `nietz documents migrate` brings all of them up to date"
+                            .to_owned(),
+                    };
+                    broken.push(UnreadableDocument { path: path.clone(), message });
+                }
+                add_migrated(&database, collection, &left_out.older, migrated).map_err(failed)?;
                 continue;
             }
             let mut own_key = DocumentKey::new();
@@ -99,6 +138,10 @@ impl Store {
             let rows = self.rows(collection, &own_key)?;
             fill(&mut database, collection, &rows).map_err(failed)?;
         }
+        if !older.is_empty() {
+            return Ok(QueryDatabase::Older(older));
+        }
+        broken.truncate(NAMED);
         database.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0).map_err(failed)?;
         database.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST).map_err(failed)?;
         database.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, LIKE).map_err(failed)?;
@@ -109,8 +152,71 @@ impl Store {
                 _ => Authorization::Deny,
             }))
             .map_err(failed)?;
-        Ok((database, broken))
+        Ok(QueryDatabase::Open(database, broken))
     }
+
+    /// Reads documents of older versions, as many as a run's journal can take.
+    fn older_documents(&self, collection: &Collection, paths: &[String]) -> Result<Vec<OlderDocument>> {
+        let (mut older, mut size) = (Vec::new(), 0);
+        for path in paths.iter().take(MOST_OLDER) {
+            let Some(key) = PathTemplate::of(collection)?.matches(path) else { continue };
+            // A document that has changed since is read by the next query.
+            let Ok(Some(loaded)) = self.load(collection, &key) else { continue };
+            let VersionStatus::Older(version) = loaded.standing else { continue };
+            size += loaded.value.to_string().len();
+            if size > MOST_TEXT {
+                break;
+            }
+            older.push(OlderDocument {
+                collection: collection.name.clone(),
+                path: path.clone(),
+                version,
+                value: loaded.value,
+            });
+        }
+        Ok(older)
+    }
+}
+
+/// A database to ask, or the documents that are to be migrated before.
+enum QueryDatabase {
+    Open(Connection, Vec<UnreadableDocument>),
+    Older(Vec<OlderDocument>),
+}
+
+/// Lets a collection's tables have the rows of documents that were migrated in memory, too.
+fn add_migrated(
+    database: &Connection,
+    collection: &Collection,
+    older: &[String],
+    migrated: &[MigratedDocument],
+) -> rusqlite::Result<()> {
+    let named = |one: &&MigratedDocument| one.collection == collection.name && older.contains(&one.path);
+    let documents: Vec<_> =
+        migrated.iter().filter(named).filter_map(|one| Some((&one.path, one.value.as_ref()?))).collect();
+    if documents.is_empty() {
+        return Ok(());
+    }
+    for table in &collection.index {
+        let columns: String = table.columns.iter().map(|(name, _)| format!(", {}", quoted(name))).collect();
+        let (name, own) = (quoted(&table.name), quoted(&format!("{} migrated", table.name)));
+        let index = quoted(&format!("{} index", collection.name));
+        // A view of the connection's own comes before a table of an attached index.
+        database.execute_batch(&format!(
+            "CREATE TABLE {own} (document{columns});
+             CREATE TEMP VIEW {name} AS SELECT document{columns} FROM {index}.{name}
+             UNION ALL SELECT document{columns} FROM main.{own}"
+        ))?;
+        let placeholders = ", ?".repeat(table.columns.len());
+        let mut insert = database.prepare(&format!("INSERT INTO {own} VALUES (?{placeholders})"))?;
+        for (path, document) in &documents {
+            for row in index::rows(table, document) {
+                let path = rusqlite::types::Value::Text((*path).clone());
+                insert.execute(params_from_iter(std::iter::once(path).chain(row)))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Runs a query on a read-only database.
@@ -132,7 +238,7 @@ fn run_query(
         return Err(Failure::new(Code::RequestInvalid, message).hint("bind one value for each `?`, in their order"));
     }
     let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-    let mut answer = QueryResult { rows: Vec::new(), cut: false, columns, broken };
+    let mut answer = QueryResult { rows: Vec::new(), cut: false, columns, broken, older: Vec::new() };
     let mut text = 0;
     let mut rows = statement.query(params_from_iter(bind.iter().map(cell))).map_err(|error| wrong(&error))?;
     while let Some(row) = rows.next().map_err(|error| wrong(&error))? {
@@ -264,7 +370,7 @@ mod tests {
         ] {
             store.append(&calls, &key, &row, None).unwrap();
         }
-        store.query(&[calls, others], &key, query, bind)
+        store.query(&[calls, others], &key, query, bind, &[])
     }
 
     #[test]

@@ -6,9 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::model_table::ModelTable;
 use super::refusal::RequestPart;
+use crate::model::chat::ChatRequest;
 
 /// How one model is asked.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -27,6 +29,18 @@ pub(super) struct ModelProfile {
 impl ModelProfile {
     pub(super) fn refuses(&self, part: RequestPart) -> bool {
         self.refuses.contains(&part)
+    }
+
+    /// Tells whether requests may have `top_p`: models that take no temperature take that neither.
+    pub(super) fn takes_top_p(&self) -> bool {
+        !self.refuses(RequestPart::Temperature) && !self.refuses(RequestPart::TopP)
+    }
+
+    /// Returns the provider options of a request, without what the server refused.
+    pub(super) fn options<'r>(&self, request: &'r ChatRequest) -> BTreeMap<&'r str, &'r Value> {
+        let refused: Vec<&str> = self.refuses.iter().filter_map(|part| part.names().first().copied()).collect();
+        let options = request.provider_options.iter().map(|(name, value)| (name.as_str(), value));
+        options.filter(|(name, _)| !refused.contains(name)).collect()
     }
 
     /// Adapts the profile to a part that a server refused.

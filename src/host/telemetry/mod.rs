@@ -138,6 +138,9 @@ impl TracingFrontEnd {
         if let Some(temperature) = request.temperature {
             span.set("gen_ai.request.temperature", temperature);
         }
+        if let Some(top_p) = request.top_p {
+            span.set("gen_ai.request.top_p", top_p);
+        }
     }
 
     fn record_reply(span: &mut Span, reply: &ChatReply) {

@@ -15,6 +15,15 @@ pub(super) fn request_text(request: &ChatRequest) -> String {
     if let Some(temperature) = request.temperature {
         let _ = write!(out, ", temperature {temperature}");
     }
+    if let Some(top_p) = request.top_p {
+        let _ = write!(out, ", top_p {top_p}");
+    }
+    for stop in &request.stop {
+        let _ = write!(out, ", up to {}", safe(&format!("{stop:?}")));
+    }
+    for (name, value) in &request.provider_options {
+        let _ = write!(out, ", {}", safe(&format!("{name}: {value}")));
+    }
     out.push('\n');
     if let Some(system) = &request.system {
         part(&mut out, "system", system);

@@ -38,8 +38,9 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("append", append)?
         .effect("rows", rows)?
         .effect("delete", delete)?
+        .effect("query", query)?
         .build();
-    Ok(ModuleBuilder::new(vm)?.luau(include_str!("documents.luau"), native)?.effect("query", query)?.build())
+    Ok(ModuleBuilder::new(vm)?.luau(include_str!("documents.luau"), native)?.build())
 }
 
 /// The functions that a manifest declared with its collections, for `documents.luau`.
@@ -304,7 +305,12 @@ fn query(lua: &Lua, values: MultiValue) -> Result<Request> {
         PathTemplate::of(&queried)?
             .fill(&key.clone().into_iter().filter(|(name, _)| has_placeholder(&queried, name)).collect())?;
     }
-    Ok(Request::Effect(Box::new(Effect::Documents(DocumentOp::Query { sql, bind, collections, key })), convert::to_lua))
+    let migrated = match args.json(2, "migrated")? {
+        Value::Null => Vec::new(),
+        migrated => data(migrated, "documents.query")?,
+    };
+    let effect = Effect::Documents(DocumentOp::Query { sql, bind, collections, key, migrated });
+    Ok(Request::Effect(Box::new(effect), convert::to_lua))
 }
 
 /// Returns the collections of rows whose path the key fills.

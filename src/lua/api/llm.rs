@@ -5,24 +5,27 @@ use std::rc::Rc;
 
 use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::{Code, Failure, Result};
 use crate::lua::api::args::{Args, data, invalid};
-use crate::lua::api::{ModuleBuilder, context, json, personas, schema, vm_error};
+use crate::lua::api::{ModuleBuilder, context, json as json_module, personas, schema, vm_error};
 use crate::lua::convert;
 use crate::lua::request::Request;
 use crate::lua::vm::Vm;
-use crate::model::chat::{ChatRequest, HashedMessage, Message, Tool, ToolChoice};
+use crate::model::chat::{ChatRequest, HashedMessage, Message, Tool, ToolChoice, is_own_member};
 use crate::model::collection::Format;
 use crate::model::effect::Effect;
 use crate::model::effect::chat::{CallDisplay, Chat};
+use crate::model::effect::ui::UiOp;
+use crate::model::question::Question;
 use crate::model::text::excerpt;
 use crate::schema::source;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let native = ModuleBuilder::new(vm)?
         .effect("call", call)?
+        .effect("approve", approve)?
         .pure("learn", intern)?
         .pure("tidy", evict)?
         .pure("keep", keep)?
@@ -30,7 +33,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .pure("decode", decode)?
         .pure("render", personas::render)?
         .pure("check", schema::check)?
-        .pure("encode", json::encode)?
+        .pure("encode", json_module::encode)?
         .build();
     vm.lua.set_app_data(MessageCache::default());
     Ok(ModuleBuilder::new(vm)?
@@ -168,6 +171,12 @@ struct ChatOptions {
     tool_choice: Option<ToolChoice>,
     max_tokens: Option<u32>,
     temperature: Option<f64>,
+    top_p: Option<f64>,
+    #[serde(default)]
+    stop: Vec<String>,
+    /// By provider; a table without members is a list to Lua.
+    #[serde(default)]
+    provider_options: Value,
     #[serde(default)]
     stream: bool,
     #[serde(default)]
@@ -182,15 +191,19 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
     {
         members.remove("tools");
     }
+    if let Value::Object(members) = &mut value
+        && members.get("stop").is_some_and(|stop| stop.as_object().is_some_and(serde_json::Map::is_empty))
+    {
+        members.remove("stop");
+    }
     let call: ChatOptions = data(value, "llm.chat")?;
     if conversation.is_empty() {
         return Err(invalid("llm.chat: there is nothing to say: give a prompt or messages"));
     }
-    if call.temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
-        return Err(invalid("llm.chat: temperature goes from 0 to 2"));
-    }
+    let model = (context(lua)?.resolve)(call.model.as_deref())?;
     let request = ChatRequest {
-        model: (context(lua)?.resolve)(call.model.as_deref())?,
+        provider_options: options_of(&model, &call.provider_options)?,
+        model,
         system: call.system,
         messages: Vec::new(),
         schema: call.schema,
@@ -198,10 +211,63 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
         tool_choice: call.tool_choice,
         max_tokens: call.max_tokens,
         temperature: call.temperature,
+        top_p: call.top_p,
+        stop: call.stop,
         seed: None,
     };
+    if let Some(problem) = request.problem() {
+        return Err(invalid(format!("llm.chat: {problem}")));
+    }
     let show = CallDisplay { label: call.label, stream: call.stream };
     Ok(Request::Effect(Box::new(Effect::Chat(Chat { request, conversation, show })), convert::to_lua))
+}
+
+/// Returns the options for the provider of a model. All are checked, so that a mistake is told whatever the model is.
+fn options_of(model: &str, all: &Value) -> Result<serde_json::Map<String, Value>> {
+    let wrong = || {
+        invalid("llm.chat: provider_options has a table for each provider: { openai = { reasoning_effort = \"low\" } }")
+    };
+    let by_provider = match all {
+        Value::Null => return Ok(serde_json::Map::new()),
+        Value::Array(items) if items.is_empty() => return Ok(serde_json::Map::new()),
+        Value::Object(by_provider) => by_provider,
+        _ => return Err(wrong()),
+    };
+    let provider = model.split('/').next().unwrap_or_default();
+    let mut own = serde_json::Map::new();
+    for (name, options) in by_provider {
+        let options = match options {
+            Value::Object(options) => options,
+            Value::Array(items) if items.is_empty() => continue,
+            _ => return Err(wrong()),
+        };
+        if let Some(member) = options.keys().find(|member| is_own_member(member)) {
+            return Err(invalid(format!(
+                "llm.chat: provider_options.{} cannot set `{}`: nietz sets that itself, or the call depends on it",
+                excerpt(name),
+                excerpt(member)
+            )));
+        }
+        if name == provider {
+            own.clone_from(options);
+        }
+    }
+    Ok(own)
+}
+
+/// Asks the user whether the model may call a tool with these arguments.
+fn approve(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "llm.chat", values);
+    let (tool, arguments) = (args.text(0)?, args.json(1, "arguments")?);
+    // An empty table of Lua is a list, and arguments are an object.
+    let arguments =
+        if arguments.as_array().is_some_and(Vec::is_empty) { "{}".to_owned() } else { arguments.to_string() };
+    let question: Question = serde_json::from_value(json!({
+        "id": format!("approve-{tool}"), "type": "confirm",
+        "prompt": format!("May the model call `{tool}` with {arguments}?"),
+    }))
+    .map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
+    Ok(Request::Effect(Box::new(Effect::Ui(UiOp::Ask(question))), convert::to_lua))
 }
 
 /// The longest reply that is parsed to a value, in bytes: the value takes many times as much memory.
@@ -225,6 +291,9 @@ const FIELDS: &[&str] = &[
     "label",
     "max_tokens",
     "temperature",
+    "top_p",
+    "stop",
+    "provider_options",
 ];
 
 /// Raises an error for a field that `llm.chat` does not know.

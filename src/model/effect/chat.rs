@@ -75,6 +75,8 @@ impl EffectFacts for Chat {
             cleaner.value(&mut tool.parameters);
         }
         request.schema.iter_mut().for_each(|schema| cleaner.value(schema));
+        request.stop.iter_mut().for_each(|text| cleaner.text(text));
+        request.provider_options.values_mut().for_each(|option| cleaner.value(option));
     }
 
     fn replay_display<'a>(&'a self, outcome: &'a Result<Value>) -> ReplayDisplay<'a> {

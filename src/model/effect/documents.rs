@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Dependencies, EffectFacts, Recovery, ReplayClass};
 use crate::model::collection::DocumentKey;
-use crate::model::document::Expect;
+use crate::model::document::{Expect, MigratedDocument};
 use crate::model::redact::Cleaner;
 
 /// What a flow asks of a collection.
@@ -56,6 +56,8 @@ pub enum DocumentOp {
         bind: Vec<Value>,
         collections: Vec<String>,
         key: DocumentKey,
+        /// What older documents are once they are brought up to date, in memory.
+        migrated: Vec<MigratedDocument>,
     },
 }
 
@@ -174,8 +176,12 @@ impl EffectFacts for DocumentOp {
             DocumentOp::Delete { collection, key, expect } => {
                 json!({ "collection": collection, "key": key, "expect": expect })
             }
-            DocumentOp::Query { sql, bind, collections, key } => {
-                json!({ "sql": sql, "bind": bind, "collections": collections, "key": key })
+            DocumentOp::Query { sql, bind, collections, key, migrated } => {
+                let mut request = json!({ "sql": sql, "bind": bind, "collections": collections, "key": key });
+                if !migrated.is_empty() {
+                    request["migrated"] = json!(migrated);
+                }
+                request
             }
         }
     }
@@ -191,9 +197,13 @@ impl EffectFacts for DocumentOp {
             DocumentOp::Load { key, .. } | DocumentOp::Rows { key, .. } | DocumentOp::Delete { key, .. } => {
                 clean_key(key)
             }
-            DocumentOp::Query { sql, bind, .. } => {
+            DocumentOp::Query { sql, bind, migrated, .. } => {
                 cleaner.text(sql);
                 bind.iter_mut().for_each(|value| cleaner.value(value));
+                for document in migrated {
+                    document.value.iter_mut().for_each(|value| cleaner.value(value));
+                    document.problem.iter_mut().for_each(|problem| cleaner.text(problem));
+                }
             }
             // They hold no free text: only names of collections.
             DocumentOp::List { .. } | DocumentOp::Scan { .. } => {}

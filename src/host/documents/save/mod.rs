@@ -165,6 +165,22 @@ impl Store {
         }
     }
 
+    /// Removes what a migration left beside a document that was killed when the new file was written already.
+    ///
+    /// # Errors
+    ///
+    /// `disk-failed`, or `document-busy` if another process holds the lock.
+    pub fn clear_backups(&self, collection: &Collection, key: &DocumentKey) -> Result<()> {
+        let (path, _) = self.locate(collection, key)?;
+        let left = collection.version.iter().flat_map(|version| &version.migrates);
+        let mut left = left.map(|version| disk::kind(&backup_path(&path, version)));
+        if left.any(|kind| kind.is_ok_and(|kind| kind != disk::PathKind::Absent)) {
+            let _lock = DocumentLock::take(&path, self.patience)?;
+            self.remove_backups(collection, &path)?;
+        }
+        Ok(())
+    }
+
     /// Removes the backups of this migration and of earlier tries that were killed.
     fn remove_backups(&self, collection: &Collection, path: &Path) -> Result<()> {
         for version in collection.version.iter().flat_map(|version| &version.migrates) {

@@ -1,5 +1,7 @@
 //! The request body for Anthropic's Messages API. It borrows from the request and is serialised once.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -28,6 +30,12 @@ struct Body<'a> {
     output_config: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stop_sequences: &'a [String],
+    #[serde(flatten)]
+    options: BTreeMap<&'a str, &'a Value>,
 }
 
 #[derive(Serialize)]
@@ -101,6 +109,9 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
             .temperature
             .filter(|_| !profile.refuses(RequestPart::Temperature))
             .map(|temperature| temperature.min(1.0)),
+        top_p: request.top_p.filter(|_| profile.takes_top_p()),
+        stop_sequences: &request.stop,
+        options: profile.options(request),
     };
     serde_json::to_vec(&body).expect("plain data with text keys is always JSON")
 }

@@ -8,10 +8,12 @@ use super::gguf::Gguf;
 use super::grammar::{Grammars, Guide, LengthBounds, count_strings};
 use super::prompt::ChatTemplate;
 use super::sample::{Sampler, discourage};
+use super::stop_texts::StopTexts;
 use super::transformer::Transformer;
 use super::vocabulary::{Decoder, Vocabulary};
 use crate::error::{Code, Failure, Result};
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
+use crate::model::text::excerpt;
 
 /// The most tokens of a reply, where the request sets no limit.
 const MAX_TOKENS: usize = 2048;
@@ -71,6 +73,12 @@ impl Engine {
         on_event: &mut dyn FnMut(GenerationEvent),
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<ChatReply>> {
+        if let Some(option) = request.provider_options.keys().next() {
+            let message = format!("the local engine has no option `{}`", excerpt(option));
+            return Err(
+                Failure::new(Code::RequestInvalid, message).hint("it knows temperature, top_p, stop and max_tokens")
+            );
+        }
         let prompt = self.template.encode(request, &self.vocabulary)?;
         let room = self.transformer.context.saturating_sub(prompt.len());
         if room < 16 {
@@ -91,7 +99,7 @@ impl Engine {
                 on_event(GenerationEvent::Retry(error));
             }
             let guide = self.grammars.guide(request, bounds)?;
-            let sampler = Sampler::new(request.temperature.unwrap_or(TEMPERATURE), seed);
+            let sampler = Sampler::new(request.temperature.unwrap_or(TEMPERATURE), request.top_p, seed);
             let Some(generated) = self.generate(&task, guide, sampler, on_event)? else { return Ok(None) };
             usage.output += generated.tokens as u64;
             usage.cached = usage.cached.max(generated.cached_tokens as u64);
@@ -141,6 +149,8 @@ impl Engine {
         };
         let mut output: Vec<u32> = Vec::new();
         let mut text = String::new();
+        // What is a reply in a fixed form does not end before its form does.
+        let mut stops = StopTexts::new(if guide.is_none() { &task.request.stop } else { &[] });
         let mut decoder = Decoder::default();
         let finish = loop {
             match &mut guide {
@@ -157,12 +167,13 @@ impl Engine {
             }
             let new: String = tokens.iter().map(|token| decoder.push(self.vocabulary.bytes(*token))).collect();
             text.push_str(&new);
+            let stopped = stops.cut(&mut text);
             // A possible tool call is not shown to the reader.
-            if !new.is_empty() && (task.request.tools.is_empty() || !text.starts_with('{')) {
-                on_event(GenerationEvent::Delta(&new));
+            if task.request.tools.is_empty() || !text.starts_with('{') {
+                stops.show(&text, stopped, on_event);
             }
             output.extend_from_slice(&tokens);
-            if guide.as_ref().is_some_and(Guide::is_done) {
+            if stopped || guide.as_ref().is_some_and(Guide::is_done) {
                 break FinishReason::Stop;
             }
             if output.len() >= task.max_tokens {
@@ -174,9 +185,10 @@ impl Engine {
             }
         };
         let rest = decoder.finish();
-        if !rest.is_empty() {
-            text.push_str(rest);
-            on_event(GenerationEvent::Delta(rest));
+        text.push_str(rest);
+        stops.cut(&mut text);
+        if task.request.tools.is_empty() || !text.starts_with('{') {
+            stops.show(&text, true, on_event);
         }
         Ok(Some(GeneratedText { text, tokens: output.len(), finish, cached_tokens }))
     }

@@ -3,6 +3,7 @@
 /// Chooses tokens. The same seed gives the same choices.
 pub(super) struct Sampler {
     temperature: f32,
+    top_p: f32,
     state: u64,
 }
 
@@ -14,8 +15,8 @@ const TOP_P: f32 = 0.8;
 const REPEATED: f32 = 1.05;
 
 impl Sampler {
-    pub(super) fn new(temperature: f64, seed: u64) -> Sampler {
-        Sampler { temperature: temperature as f32, state: seed }
+    pub(super) fn new(temperature: f64, top_p: Option<f64>, seed: u64) -> Sampler {
+        Sampler { temperature: temperature as f32, top_p: top_p.map_or(TOP_P, |top_p| top_p as f32), state: seed }
     }
 
     /// Chooses a token by its logit. Impossible tokens have a logit of minus infinity; `None` if all have.
@@ -37,7 +38,7 @@ impl Sampler {
         let weights: Vec<f32> = best.iter().map(|(_, logit)| ((logit - max_logit) / self.temperature).exp()).collect();
         let total: f32 = weights.iter().sum();
         let (mut kept, mut sum) = (0, 0.0);
-        while kept < weights.len() && sum < TOP_P * total {
+        while kept < weights.len() && sum < self.top_p * total {
             sum += weights[kept];
             kept += 1;
         }
@@ -80,7 +81,7 @@ mod tests {
     fn the_same_seed_makes_the_same_choices_and_another_makes_others() {
         let logits: Vec<f32> = (0..50).map(|token| (token % 7) as f32 / 7.0).collect();
         let draw = |seed| {
-            let mut sampler = Sampler::new(1.0, seed);
+            let mut sampler = Sampler::new(1.0, None, seed);
             (0..40).map(|_| sampler.choose(&logits)).collect::<Vec<_>>()
         };
         assert_eq!(draw(1), draw(1));
@@ -90,9 +91,9 @@ mod tests {
     #[test]
     fn impossible_tokens_are_never_chosen() {
         let never = f32::NEG_INFINITY;
-        let mut sampler = Sampler::new(2.0, 3);
+        let mut sampler = Sampler::new(2.0, None, 3);
         assert!((0..100).all(|_| sampler.choose(&[never, 0.1, never, 0.2]).is_some_and(|token| token % 2 == 1)));
         assert_eq!(sampler.choose(&[never, never]), None);
-        assert_eq!(Sampler::new(0.0, 1).choose(&[0.5, 0.9, 0.9]), Some(1));
+        assert_eq!(Sampler::new(0.0, None, 1).choose(&[0.5, 0.9, 0.9]), Some(1));
     }
 }

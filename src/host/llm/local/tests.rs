@@ -28,6 +28,9 @@ fn request(text: &str) -> ChatRequest {
         tool_choice: None,
         max_tokens: Some(48),
         temperature: Some(1.0),
+        top_p: None,
+        stop: Vec::new(),
+        provider_options: serde_json::Map::new(),
         seed: Some(7),
     }
 }

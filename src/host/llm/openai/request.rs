@@ -1,5 +1,7 @@
 //! The request body for the Chat Completions API. It borrows from the request and is serialised once.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,6 +15,9 @@ use crate::model::chat::{ChatRequest, Message, Role, Tool, ToolCall, ToolChoice}
 /// The instruction for a model that cannot be forced to call a tool. Anthropic's API gets no such instruction: its models
 /// bind their thinking to the system prompt, which must not change from one call to the next.
 const BEGIN: &str = "Begin with a tool: call one of them before you answer.";
+
+/// The member of the body by which a flow's provider options may say how much a model thinks.
+const EFFORT: &str = "reasoning_effort";
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -36,6 +41,12 @@ struct Body<'a> {
     reasoning_effort: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stop: &'a [String],
+    #[serde(flatten)]
+    options: BTreeMap<&'a str, &'a Value>,
 }
 
 #[derive(Serialize)]
@@ -130,8 +141,12 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         max_tokens: request.max_tokens.filter(|_| !new_field),
         max_completion_tokens: request.max_tokens.filter(|_| new_field),
         temperature: request.temperature.filter(|_| !profile.refuses(RequestPart::Temperature)),
-        reasoning_effort: effort.filter(|_| !request.tools.is_empty()),
+        reasoning_effort: effort
+            .filter(|_| !request.tools.is_empty() && !request.provider_options.contains_key(EFFORT)),
         seed: request.seed,
+        top_p: request.top_p.filter(|_| profile.takes_top_p()),
+        stop: &request.stop,
+        options: profile.options(request),
     };
     serde_json::to_vec(&body).expect("plain data with text keys is always JSON")
 }

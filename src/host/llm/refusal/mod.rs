@@ -10,6 +10,7 @@ use super::provider::Wire;
 #[serde(rename_all = "snake_case")]
 pub(super) enum RequestPart {
     Temperature,
+    TopP,
     /// The demand that the model calls a tool.
     ToolChoice,
     ResponseFormat,
@@ -51,8 +52,9 @@ const REFUSING: [&str; 14] = [
 ];
 
 impl RequestPart {
-    const ON_THE_WIRE: [RequestPart; 7] = [
+    const ON_THE_WIRE: [RequestPart; 8] = [
         RequestPart::Temperature,
+        RequestPart::TopP,
         RequestPart::ToolChoice,
         RequestPart::ResponseFormat,
         RequestPart::OutputConfig,
@@ -62,9 +64,10 @@ impl RequestPart {
     ];
 
     /// Returns the part's name in a body first, and then the other names that servers use for it.
-    fn names(self) -> &'static [&'static str] {
+    pub(super) fn names(self) -> &'static [&'static str] {
         match self {
             RequestPart::Temperature => &["temperature"],
+            RequestPart::TopP => &["top_p"],
             RequestPart::ToolChoice => &["tool_choice", "tool choice"],
             RequestPart::ResponseFormat => &["response_format", "response format", "json_schema"],
             RequestPart::OutputConfig => &["output_config", "output_format", "schema", "grammar"],
@@ -79,6 +82,7 @@ impl RequestPart {
     pub(super) fn notice(self, model: &str) -> String {
         match self {
             RequestPart::Temperature => format!("{model} takes no temperature: it is left out in this run"),
+            RequestPart::TopP => format!("{model} takes no top_p: it is left out in this run"),
             RequestPart::ToolChoice => format!("{model} cannot be made to call a tool: in this run it decides itself"),
             RequestPart::ResponseFormat | RequestPart::OutputConfig => {
                 format!("{model} does not hold its replies to this schema: in this run the prompt spells it out")

@@ -60,6 +60,9 @@ pub(super) fn request(model: &str, prompt: &str) -> ChatRequest {
         tool_choice: None,
         max_tokens: None,
         temperature: None,
+        top_p: None,
+        stop: Vec::new(),
+        provider_options: serde_json::Map::new(),
         seed: None,
     }
 }

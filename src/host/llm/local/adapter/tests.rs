@@ -66,6 +66,9 @@ fn request() -> ChatRequest {
         tool_choice: None,
         max_tokens: None,
         temperature: None,
+        top_p: None,
+        stop: Vec::new(),
+        provider_options: serde_json::Map::new(),
         seed: None,
     }
 }

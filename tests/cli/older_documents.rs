@@ -1,0 +1,164 @@
+//! The promise of versions: what reads many documents reads older ones as what they are today, and `nietz documents migrate`
+//! brings all of them up to date, or tells which it cannot.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::support::env::Env;
+use crate::support::process::Ended;
+
+fn flow(body: &str) -> String {
+    format!(
+        r#"local documents = require("@nietz/documents")
+return require("@nietz").flow {{
+  name = "retro", summary = "Weeks", host_api = 2,
+  collections = {{ weeks = {{
+    path = "weeks/{{slug}}.yaml",
+    schema = {{ type = "object", required = {{ "mood" }}, properties = {{ mood = {{ type = "integer", maximum = 5 }} }} }},
+    keys = {{ slug = "/slug" }},
+    index = {{ week = {{ columns = {{ slug = "/slug", mood = "/mood" }} }} }},
+    version = {{ field = "/version", current = 3, migrations = {{
+      ["1"] = function(doc)
+        if doc.feeling == nil then error("no feeling") end
+        doc.version, doc.mood, doc.feeling = 2, doc.feeling, nil
+        return doc
+      end,
+      ["2"] = function(doc) doc.version = 3 return doc end,
+    }} }},
+    rules = function(doc) return if doc.mood == 0 then {{ {{ pointer = "/mood", message = "is never 0" }} }} else {{}} end,
+  }} }},
+  run = function()
+    local weeks = documents.collection("weeks")
+    {body}
+  end,
+}}"#
+    )
+}
+
+const QUERY: &str = r#"local answer = documents.query("SELECT slug, mood FROM week ORDER BY slug", { tables = { "weeks" } })
+    return { rows = answer.rows, broken = answer.broken }"#;
+
+/// One document of each version, and some that cannot be brought up to date.
+fn weeks(env: Env) -> Env {
+    env.file("weeks/a.yaml", "version: 1\nslug: a\nfeeling: 2\n")
+        .file("weeks/b.yaml", "version: 2\nslug: b\nmood: 4\n")
+        .file("weeks/c.yaml", "# ours\nversion: 3\nslug: c\nmood: 5\n")
+}
+
+fn broken(env: Env) -> Env {
+    env.file("weeks/d.yaml", "version: 1\nslug: d\n")
+        .file("weeks/e.yaml", "version: 1\nslug: e\nfeeling: 9\n")
+        .file("weeks/f.yaml", "version: 2\nslug: f\nmood: 0\n")
+        .file("weeks/g.yaml", "version: 4\nslug: g\nmood: 1\n")
+}
+
+fn lines(ended: &Ended) -> Vec<Value> {
+    ended.stdout.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
+#[test]
+fn a_query_counts_older_documents_as_what_they_are_today() {
+    let env = weeks(Env::new().flow("retro", &flow(QUERY)));
+    let before = env.documents();
+    let rows = json!([["a", 2], ["b", 4], ["c", 5]]);
+    assert_eq!(env.run(["retro"]).go().result(), json!({ "rows": rows }));
+    assert_eq!(env.documents(), before, "nothing is written");
+    // What was asked is recorded: a resumed run has it from there.
+    let journal = std::fs::read_to_string(env.journal_path()).expect("a journal");
+    assert_eq!(journal.matches(r#""migrated":[{"#).count(), 1, "{journal}");
+
+    let env = broken(weeks(Env::new().flow("retro", &flow(QUERY))));
+    let result = env.run(["retro"]).go().result();
+    assert_eq!(result["rows"], rows);
+    let told: BTreeMap<&str, &str> = (result["broken"].as_array().expect("some are broken").iter())
+        .map(|one| (one["path"].as_str().expect("a path"), one["message"].as_str().expect("a message")))
+        .collect();
+    let parts = [("d", "no feeling"), ("e", "/mood"), ("f", "is never 0"), ("g", "newer")];
+    assert_eq!(told.len(), parts.len(), "{told:?}");
+    for (slug, part) in parts {
+        assert!(told[format!("weeks/{slug}.yaml").as_str()].contains(part), "{told:?}");
+    }
+}
+
+#[test]
+fn each_and_list_give_what_older_documents_are_today_and_what_is_wrong_with_it() {
+    let body = r"
+    local listed, seen = {}, {}
+    for _, entry in weeks:list() do table.insert(listed, if entry.value then entry.value.mood else entry.error.code) end
+    weeks:each(function(entry) table.insert(seen, if entry.value then entry.value.mood else entry.error.code) end)
+    return { listed, seen }";
+    let env = broken(weeks(Env::new().flow("retro", &flow(body))));
+    let all = json!([2, 4, 5, "flow-error", "document-invalid", "document-invalid", "document-version"]);
+    assert_eq!(env.run(["retro"]).go().result(), json!([all, all]));
+}
+
+#[test]
+fn all_documents_are_brought_up_to_date_and_a_dry_run_shows_how() {
+    let env = weeks(Env::new().flow("retro", &flow(QUERY)));
+    let before = env.documents();
+    let shown = env.nietz(["documents", "migrate", "retro", "--dry-run"]).go().exits(0).stdout;
+    for part in
+        ["weeks/a.yaml: 1 → 3", "- /feeling: 2", "+ /mood: 2", "weeks/b.yaml: 2 → 3", "would be brought up to date: 2"]
+    {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("weeks/c.yaml"), "{shown}");
+    assert_eq!(env.documents(), before, "a dry run changes nothing");
+
+    let told = lines(&env.nietz(["documents", "migrate", "--json"]).go().exits(0));
+    let told: Vec<_> = told.iter().map(|one| json!([one["path"], one["from"], one["to"], one["migrated"]])).collect();
+    assert_eq!(json!(told), json!([["weeks/a.yaml", "1", "3", true], ["weeks/b.yaml", "2", "3", true]]));
+    let after = env.documents();
+    assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>(), "nothing is left beside them");
+    assert_eq!(after["weeks/c.yaml"], before["weeks/c.yaml"], "what is of today is left alone");
+    assert!(after["weeks/a.yaml"].contains("mood: 2") && !after["weeks/a.yaml"].contains("feeling"), "{after:?}");
+    env.nietz(["check", "weeks"]).go().exits(0);
+    let again = env.nietz(["documents", "migrate"]).go().exits(0).stdout;
+    assert!(again.contains("all documents are of today's versions"), "{again}");
+}
+
+#[test]
+fn what_cannot_be_brought_up_to_date_is_kept_and_told_by_the_exit_status() {
+    let env = broken(weeks(Env::new().flow("retro", &flow(QUERY))));
+    let before = env.documents();
+    let told = lines(&env.nietz(["documents", "migrate", "--json"]).go().exits(4));
+    let kept: BTreeMap<&str, String> = (told.iter().filter(|one| one["migrated"] == json!(false)))
+        .map(|one| (one["path"].as_str().expect("a path"), one["failure"]["message"].to_string()))
+        .collect();
+    for (slug, part) in [("d", "no feeling"), ("e", "/mood"), ("f", "is never 0"), ("g", "newer")] {
+        let path = format!("weeks/{slug}.yaml");
+        assert!(kept[path.as_str()].contains(part), "{kept:?}");
+        assert_eq!(env.read(&path), before[&path], "{path} is as it was");
+    }
+    assert_eq!((kept.len(), told.len()), (4, 6), "{told:?}");
+}
+
+/// What a kill leaves: some documents of today with the old file still beside them, and some that are still old.
+#[test]
+fn a_migration_that_was_killed_goes_on_and_leaves_nothing_behind() {
+    let env = weeks(Env::new().flow("retro", &flow(QUERY)))
+        .file("weeks/c.yaml.v1.bak", "version: 1\nslug: c\nfeeling: 5\n")
+        .file("weeks/a.yaml.v1.bak", "version: 1\nslug: a\nfeeling: 2\n");
+    env.nietz(["documents", "migrate"]).go().exits(0);
+    let documents = env.documents();
+    let names: Vec<&String> = documents.keys().filter(|path| path.starts_with("weeks/")).collect();
+    assert_eq!(names, ["weeks/a.yaml", "weeks/b.yaml", "weeks/c.yaml"]);
+    env.nietz(["check", "weeks"]).go().exits(0);
+}
+
+#[test]
+fn documents_are_not_changed_under_a_run_that_is_on() {
+    let body = r#"weeks:each(function() end) return require("@nietz/ui").ask { id = "wait", prompt = "Wait?" }"#;
+    let env = weeks(Env::new().flow("retro", &flow(body)));
+    let mut running = env.run(["retro"]).spawn();
+    running.wait_for("asked");
+    let before = env.documents();
+    let refused = env.nietz(["documents", "migrate"]).go();
+    assert!(refused.code != Some(0) && refused.stderr.contains("is on"), "{refused:?}");
+    assert_eq!(env.documents(), before);
+    // To look is free.
+    env.nietz(["documents", "migrate", "--dry-run"]).go().exits(0);
+    running.kill();
+    env.nietz(["documents", "migrate"]).go().exits(0);
+}

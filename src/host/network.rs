@@ -112,12 +112,15 @@ fn proxies(variables: &BTreeMap<String, String>) -> Result<Vec<Proxy>> {
     let exceptions = value("NO_PROXY").map(|(value, _)| value).unwrap_or_default();
     let exceptions = NoProxy::from_string(&format!("{exceptions},{THIS_MACHINE}"));
     let mut proxies = Vec::new();
-    let kinds: [(&str, fn(String) -> reqwest::Result<Proxy>); 3] =
-        [("HTTPS_PROXY", Proxy::https), ("HTTP_PROXY", Proxy::http), ("ALL_PROXY", Proxy::all)];
-    for (name, proxy) in kinds {
-        let Some((address, name)) = value(name) else { continue };
+    for kind in ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"] {
+        let Some((address, name)) = value(kind) else { continue };
         let address = if address.contains("://") { address } else { format!("http://{address}") };
-        let proxy = proxy(address).map_err(|_| {
+        let proxy = match kind {
+            "HTTPS_PROXY" => Proxy::https(address),
+            "HTTP_PROXY" => Proxy::http(address),
+            _ => Proxy::all(address),
+        };
+        let proxy = proxy.map_err(|_| {
             // The address may hold a password, so it is not shown.
             Failure::new(Code::ConfigInvalid, format!("{name} is not the address of a proxy"))
                 .hint("write it like http://proxy.example:3128, or unset it")
@@ -132,20 +135,28 @@ fn proxies(variables: &BTreeMap<String, String>) -> Result<Vec<Proxy>> {
 struct Verifier {
     public: Arc<WebPkiServerVerifier>,
     /// With all roots; read when a certificate's issuer is no public one.
-    wider: OnceLock<std::result::Result<(Arc<WebPkiServerVerifier>, Vec<String>), String>>,
+    wider: OnceLock<WiderVerifier>,
     network: Network,
     provider: Arc<CryptoProvider>,
 }
 
+#[derive(Debug)]
+struct WiderVerifier {
+    /// `None` if none can be made of the roots.
+    verifier: Option<Arc<WebPkiServerVerifier>>,
+    /// What could not be read.
+    unread: Vec<String>,
+}
+
 impl Verifier {
-    fn wider(&self) -> &std::result::Result<(Arc<WebPkiServerVerifier>, Vec<String>), String> {
+    fn wider(&self) -> &WiderVerifier {
         self.wider.get_or_init(|| {
-            let (found, wrong) = self.network.more_roots();
+            let (found, mut unread) = self.network.more_roots();
             let mut roots: RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
             // A system may hold roots of long ago, which cannot be read.
             roots.add_parsable_certificates(found);
-            let verifier = verifier(roots, &self.provider).map_err(|failure| failure.message)?;
-            Ok((verifier, wrong))
+            let verifier = verifier(roots, &self.provider).map_err(|failure| unread.push(failure.message)).ok();
+            WiderVerifier { verifier, unread }
         })
     }
 }
@@ -166,16 +177,13 @@ impl ServerCertVerifier for Verifier {
             Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {}
             outcome => return outcome,
         }
-        let untrusted = |unread: Vec<String>| {
-            let error = UntrustedIssuer { unread };
-            rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(error))))
-        };
-        match self.wider() {
-            Err(why) => Err(untrusted(vec![why.clone()])),
-            Ok((verifier, wrong)) => by(verifier).map_err(|error| match error {
-                rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => untrusted(wrong.clone()),
-                error => error,
-            }),
+        let wider = self.wider();
+        match wider.verifier.as_deref().map(by) {
+            None | Some(Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer))) => {
+                let error = UntrustedIssuer { unread: wider.unread.clone() };
+                Err(rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(error)))))
+            }
+            Some(outcome) => outcome,
         }
     }
 

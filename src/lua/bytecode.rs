@@ -86,6 +86,13 @@ pub(super) enum Op {
     WritesAll,
 }
 
+impl Op {
+    /// Tells whether it writes its first register.
+    pub(super) fn writes(self) -> bool {
+        !matches!(self, Op::SetGlobal | Op::SetField | Op::Capture | Op::JumpIf | Op::JumpIfNot | Op::Nothing)
+    }
+}
+
 /// The numbers of instructions (`LuauOpcode`) that mean something else than [`Op::Writes`].
 const OPS: &[(u8, Op)] = &[
     (5, Op::LoadConstant),

@@ -104,6 +104,9 @@ impl Search<'_> {
                 joins.entry(target).or_insert(instruction.word);
             }
             self.step(function, at, *instruction, (&mut registers, upvalues));
+            if !instruction.op.writes() {
+                continue;
+            }
             let writes_more = matches!(instruction.op, Op::Call | Op::WritesAll | Op::Method);
             let last = if writes_more { written.len() } else { usize::from(instruction.a) + 1 };
             written[usize::from(instruction.a)..last].fill(instruction.word);

@@ -22,7 +22,7 @@ fn talk(env: &Env, arguments: &[&str], lines: &[&str]) -> Ended {
 fn a_technique_of_ones_own_is_used_and_recorded() {
     let server = Brain::default().serve();
     let env = Env::with(&server).file("flows/brainstorm/techniques/coffee-break.yaml", TECHNIQUE);
-    let ended = talk(&env, &["--lang", "fr"], &["technique coffee-break", "quit"]).exits(0);
+    let ended = talk(&env, &["--lang", "fr"], &["/technique coffee-break", "quit"]).exits(0);
     // What it does not say in French is said in English.
     says(&ended, &["**Coffee break**", "Leave the room and come back"]);
     let session = yaml(&env.read(&path(SLUG)))["session"].clone();

@@ -105,7 +105,8 @@ fn a_flow_without_the_permission_to_call_a_model_is_refused() {
 
 #[test]
 fn a_key_that_is_missing_or_a_configuration_that_is_wrong_ends_with_1() {
-    let env = Env::new().flow("ends", FLOW).var("OPENAI_API_KEY", "");
+    let env =
+        Env::new().flow("ends", FLOW).var("OPENAI_API_KEY", "").var("OPENAI_BASE_URL", "https://models.invalid/v1");
     assert_eq!(env.run(["ends", "talk"]).go().exits(1).failure(), "key-missing");
     let env = Env::new().flow("ends", FLOW).config("models: {defualt: x}\n");
     let wrong = env.nietz(["run", "ends", "fine"]).go().exits(1);

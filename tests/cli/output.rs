@@ -299,7 +299,7 @@ fn a_flow_says_how_it_is_used() {
           --max-time <TIME>  The longest that this process may take: 90s, 10m, 1h30m
 
     Options of this flow:
-          --rounds <INTEGER>  How often to ask [default: 1]
+          --rounds <INTEGER>  How often to ask [default: 1] [1 to 5]
 
     A text can come from elsewhere: `@FILE` is what stands in that file, and `-` what comes from
     standard input. Words that begin with `@` are written `\@…`, and a lone `-` is written `\-`.

@@ -26,6 +26,9 @@ fn changed() -> Env {
     env.flow("short", &SHORT.replace("talk about", "speak of")).var("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
 }
 
+/// A server that wants a key: one on this machine needs none.
+const ELSEWHERE: &str = "https://models.invalid/v1";
+
 /// Takes out what differs from run to run.
 fn plain(env: &Env, text: &str) -> String {
     regex::Regex::new(r"in \d+ ms").expect("a pattern").replace_all(&env.normal(text), "in N ms").into_owned()
@@ -35,7 +38,8 @@ fn plain(env: &Env, text: &str) -> String {
 fn a_recording_that_fails_keeps_the_old_one_and_says_how_both_ended() {
     let env = changed();
     let before = env.read(CASSETTE);
-    let ended = env.nietz(["test", "--record"]).var("OPENAI_API_KEY", "").go().exits(1);
+    let ended =
+        env.nietz(["test", "--record"]).var("OPENAI_API_KEY", "").var("OPENAI_BASE_URL", ELSEWHERE).go().exits(1);
     assert_snapshot!(plain(&env, &ended.stdout), @r"
     FAILED short/run
     error[recording-failed]: tests/cassettes/short/run.jsonl is as it was: the run failed
@@ -111,10 +115,20 @@ fn a_failure_is_a_test_only_where_its_code_is_named() {
     env.write("flows/fails.lua", FAILS.replace("How?", "How so?"));
     let ended = env.nietz(["test", "--record", "fails"]).go().exits(0);
     assert!(ended.stdout.contains("recorded fails/badly") && ended.stdout.contains("flow-error"), "{}", ended.stdout);
-    let ended = env.nietz(["test", "--record", "fails"]).var("OPENAI_API_KEY", "").go().exits(0);
+    let ended = env
+        .nietz(["test", "--record", "fails"])
+        .var("OPENAI_API_KEY", "")
+        .var("OPENAI_BASE_URL", ELSEWHERE)
+        .go()
+        .exits(0);
     assert!(ended.stdout.contains("passed fails/badly"), "{}", ended.stdout);
     env.write("flows/fails.lua", FAILS.replace("How?", "How then?"));
-    let ended = env.nietz(["test", "--record", "fails"]).var("OPENAI_API_KEY", "").go().exits(1);
+    let ended = env
+        .nietz(["test", "--record", "fails"])
+        .var("OPENAI_API_KEY", "")
+        .var("OPENAI_BASE_URL", ELSEWHERE)
+        .go()
+        .exits(1);
     assert!(
         ended.stdout.contains("before: flow-error") && ended.stdout.contains("now: key-missing"),
         "{}",

@@ -160,7 +160,11 @@ fn a_flow_in_place_of_a_bundled_one_is_told_and_asked_for() {
     for module in nietz::assets::list("flows").into_iter().filter(|path| path.starts_with("flows/common/")) {
         let bytes = nietz::assets::read(&module).expect("it is bundled");
         // Also one that is not required while the flow is loaded.
-        let more: &[u8] = if module.ends_with(".yaml") { b"\n# more\n" } else { b"\n-- more\n" };
+        let more: &[u8] = match module.rsplit('.').next() {
+            Some("lua") => b"\n-- more\n",
+            Some("yaml") => b"\n# more\n",
+            _ => b"\n",
+        };
         env.write(&module, [bytes, more].concat());
         let ended = env.nietz(["run", "debug", "list"]).var("NIETZ_RUN", "r3").go().exits(5);
         assert!(ended.stderr.contains("hides=debug") && ended.stderr.contains("(files)"), "{module}: {}", ended.stderr);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Code, Failure, Result};
 use crate::lua::api::args::{Args, data, invalid};
-use crate::lua::api::{ModuleBuilder, context, json as json_module, personas, schema, vm_error};
+use crate::lua::api::{ModuleBuilder, context, json as json_module, personas, schema, ui, vm_error};
 use crate::lua::convert;
 use crate::lua::request::Request;
 use crate::lua::vm::Vm;
@@ -17,7 +17,6 @@ use crate::model::chat::{ChatRequest, HashedMessage, Message, Tool, ToolChoice, 
 use crate::model::collection::Format;
 use crate::model::effect::Effect;
 use crate::model::effect::chat::{CallDisplay, Chat};
-use crate::model::effect::ui::UiOp;
 use crate::model::question::Question;
 use crate::model::text::excerpt;
 use crate::schema::source;
@@ -267,7 +266,7 @@ fn approve(lua: &Lua, values: MultiValue) -> Result<Request> {
         "prompt": format!("May the model call `{tool}` with {arguments}?"),
     }))
     .map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
-    Ok(Request::Effect(Box::new(Effect::Ui(UiOp::Ask(question))), convert::to_lua))
+    ui::question(question)
 }
 
 /// The longest reply that is parsed to a value, in bytes: the value takes many times as much memory.

@@ -190,7 +190,8 @@ fn confirm(lua: &Lua, values: MultiValue) -> Result<Request> {
     })
 }
 
-fn question(question: Question) -> Result<Request> {
+/// Asks a question.
+pub(super) fn question(question: Question) -> Result<Request> {
     if question.id.is_empty() || question.prompt.trim().is_empty() {
         return Err(invalid("a question needs an id and a prompt"));
     }

@@ -170,7 +170,7 @@ impl Engine {
             let stopped = stops.cut(&mut text);
             // A possible tool call is not shown to the reader.
             if task.request.tools.is_empty() || !text.starts_with('{') {
-                stops.show(&text, stopped, on_event);
+                stops.show(&text, stopped, &mut |text| on_event(GenerationEvent::Delta(text)));
             }
             output.extend_from_slice(&tokens);
             if stopped || guide.as_ref().is_some_and(Guide::is_done) {
@@ -188,7 +188,7 @@ impl Engine {
         text.push_str(rest);
         stops.cut(&mut text);
         if task.request.tools.is_empty() || !text.starts_with('{') {
-            stops.show(&text, true, on_event);
+            stops.show(&text, true, &mut |text| on_event(GenerationEvent::Delta(text)));
         }
         Ok(Some(GeneratedText { text, tokens: output.len(), finish, cached_tokens }))
     }

@@ -1,7 +1,5 @@
 //! Ends a reply before a text that the request names, and shows nothing of that text.
 
-use super::engine::GenerationEvent;
-
 /// The stop texts of one reply, and how much of it was shown.
 pub(super) struct StopTexts<'a> {
     texts: &'a [String],
@@ -23,10 +21,10 @@ impl<'a> StopTexts<'a> {
     }
 
     /// Shows what was not shown yet: all of it at the end, before that without what may become a stop text.
-    pub(super) fn show(&mut self, reply: &str, is_end: bool, on_event: &mut dyn FnMut(GenerationEvent<'_>)) {
+    pub(super) fn show(&mut self, reply: &str, is_end: bool, on_text: &mut dyn FnMut(&str)) {
         let until = if is_end { reply.len() } else { reply.floor_char_boundary(reply.len().saturating_sub(self.held)) };
         if let Some(new) = reply.get(self.shown..until).filter(|new| !new.is_empty()) {
-            on_event(GenerationEvent::Delta(new));
+            on_text(new);
             self.shown = until;
         }
     }
@@ -40,19 +38,16 @@ mod tests {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         let mut stops = StopTexts::new(&texts);
         let (mut reply, mut shown) = (String::new(), String::new());
-        let mut on_event = |event: GenerationEvent<'_>| match event {
-            GenerationEvent::Delta(text) => shown.push_str(text),
-            GenerationEvent::Retry(_) => {}
-        };
+        let mut on_text = |text: &str| shown.push_str(text);
         for piece in pieces {
             reply.push_str(piece);
             let stopped = stops.cut(&mut reply);
-            stops.show(&reply, stopped, &mut on_event);
+            stops.show(&reply, stopped, &mut on_text);
             if stopped {
                 break;
             }
         }
-        stops.show(&reply, true, &mut on_event);
+        stops.show(&reply, true, &mut on_text);
         (reply, shown)
     }
 

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use include_dir::{Dir, include_dir};
 
 use crate::cli::{names, output};
 use crate::disk::{self, Links};
@@ -12,9 +14,11 @@ use crate::pack::tree::Root;
 use crate::run::machine::Machine;
 use crate::run::{project, replay};
 
-const FLOW: &str = include_str!("flow.lua");
-const SIDE: &str = include_str!("side.md");
-const VERDICT: &str = include_str!("verdict.md");
+/// A folder for each example of a flow: `flow.lua`, what stands beside it (`flow`), recorded runs (`cassettes`), and the
+/// arguments to try it with. `NAME` stands for the name of the new flow. The requests of a recorded run do not contain it, so
+/// that it fits to every flow that is made from the example.
+static EXAMPLES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/src/cli/new/examples");
+const FIRST_EXAMPLE: &str = "two-sides";
 const PERSONA: &str = include_str!("persona.md");
 const QUOTES: &str = include_str!("quotes.yaml");
 const PACK: &str = include_str!("pack.yaml");
@@ -22,8 +26,6 @@ const README: &str = include_str!("README.md");
 /// The model of the example's cassette. No provider has this name: when users record the cassette anew, their own model
 /// takes its place.
 pub(super) const NO_MODEL: &str = "example/model";
-/// A recorded run of the example. Its requests do not contain the flow's name, so it fits every flow made from the example.
-const CASSETTE: &str = include_str!("cassette.jsonl");
 
 const GITIGNORE: &str = ".gitignore";
 /// What a repository does not keep: runs, which hold what people said, and generated types.
@@ -35,6 +37,9 @@ pub(super) struct NewArgs {
     kind: ExampleKind,
     /// Lower-case letters, digits and hyphens: `second-opinion`
     name: String,
+    /// For a flow: the example that it begins as
+    #[arg(long, value_name = "EXAMPLE", value_parser = PossibleValuesParser::new(examples()))]
+    like: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -56,11 +61,14 @@ pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
         ExampleKind::Pack => base(machine, args.kind).join(name),
         ExampleKind::Flow | ExampleKind::Persona | ExampleKind::Quotes => base(machine, args.kind).to_owned(),
     };
+    let like = args.like.as_deref();
+    if like.is_some() && args.kind != ExampleKind::Flow {
+        return Err(Failure::new(Code::Usage, "--like is for flows").hint(format!("nietz new flow {name} --like …")));
+    }
+    let example = example(like.unwrap_or(FIRST_EXAMPLE));
     let mut files = Vec::new();
     if matches!(args.kind, ExampleKind::Flow | ExampleKind::Pack) {
-        files.push((format!("flows/{name}.lua"), FLOW));
-        files.push((format!("flows/{name}/prompts/side.md"), SIDE));
-        files.push((format!("flows/{name}/prompts/verdict.md"), VERDICT));
+        files.extend(example_files(example, name));
     }
     if matches!(args.kind, ExampleKind::Persona | ExampleKind::Pack) {
         files.push((format!("personas/{name}.md"), PERSONA));
@@ -87,7 +95,9 @@ pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
         written.push(root.join(path));
     }
     if matches!(args.kind, ExampleKind::Flow | ExampleKind::Pack) {
-        written.push(cassette(machine, (base, &root), name)?);
+        for (file, recorded) in texts(example, "cassettes") {
+            written.push(cassette(machine, (base, &root), name, (file, recorded))?);
+        }
     }
     for path in &written {
         output::line(format!("wrote {}", path.strip_prefix(base).unwrap_or(path).display()))?;
@@ -100,7 +110,8 @@ pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
     }
     output::line(match args.kind {
         ExampleKind::Flow => {
-            format!("run it: nietz run flows/{name}.lua \"Tabs or spaces?\"   test it: nietz test flows/{name}.lua")
+            let arguments = text(example, "arguments").trim_end();
+            format!("run it: nietz run flows/{name}.lua {arguments}   test it: nietz test flows/{name}.lua")
         }
         ExampleKind::Persona => format!("check it: nietz check personas/{name}.md   see it: nietz personas"),
         ExampleKind::Quotes => format!("check it: nietz check quotes/{name}.yaml   see it: nietz quotes"),
@@ -158,15 +169,56 @@ fn hidden(machine: &Machine, kind: ExampleKind, name: &str) -> Result<Vec<String
     Ok(trees.iter().map(|tree| format!("the {what} {name} ({})", tree.origin(&machine.workspace))).collect())
 }
 
-/// Replays the example's cassette with the new flow, and keeps the resulting journal as the flow's test.
-fn cassette(machine: &Machine, (base, root): (&Path, &Path), name: &str) -> Result<PathBuf> {
+fn examples() -> Vec<&'static str> {
+    EXAMPLES.dirs().filter_map(|example| example.path().to_str()).collect()
+}
+
+/// Returns the example of this name; the command line takes no other names.
+fn example(name: &str) -> &'static Dir<'static> {
+    EXAMPLES.get_dir(name).expect("it is one of the names that the command line takes")
+}
+
+/// Returns the text of a file of an example.
+fn text(example: &'static Dir<'static>, path: &str) -> &'static str {
+    let file = example.get_file(example.path().join(path)).expect("each example has this file");
+    file.contents_utf8().expect("examples are text")
+}
+
+/// Returns the files below a folder of an example, with their paths in it.
+fn texts(example: &'static Dir<'static>, folder: &str) -> Vec<(&'static str, &'static str)> {
+    fn walk(dir: &'static Dir<'static>, top: &Path, out: &mut Vec<(&'static str, &'static str)>) {
+        out.extend(
+            dir.files().filter_map(|file| Some((file.path().strip_prefix(top).ok()?.to_str()?, file.contents_utf8()?))),
+        );
+        dir.dirs().for_each(|dir| walk(dir, top, out));
+    }
+    let mut out = Vec::new();
+    if let Some(dir) = example.get_dir(example.path().join(folder)) {
+        walk(dir, dir.path(), &mut out);
+    }
+    out
+}
+
+/// Returns the files of a new flow.
+fn example_files(example: &'static Dir<'static>, name: &str) -> Vec<(String, &'static str)> {
+    let beside = texts(example, "flow").into_iter().map(|(path, text)| (format!("flows/{name}/{path}"), text));
+    std::iter::once((format!("flows/{name}.lua"), text(example, "flow.lua"))).chain(beside).collect()
+}
+
+/// Replays a recorded run of the example with the new flow, and keeps the resulting journal as a test of the flow.
+fn cassette(
+    machine: &Machine,
+    (base, root): (&Path, &Path),
+    name: &str,
+    (file, recorded): (&str, &str),
+) -> Result<PathBuf> {
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::new(Code::DiskFailed, format!("cannot make a temporary folder: {error}")))?;
     let example = folder.path().join("example.jsonl");
-    disk::write(&example, CASSETTE.as_bytes())?;
+    disk::write(&example, recorded.as_bytes())?;
     let mut open = replay::read_ends(&example)?.open;
     open.flow = name.to_owned();
-    let path = replay::cassette_folder(root).join(name).join("run.jsonl");
+    let path = replay::cassette_folder(root).join(name).join(file);
     disk::write_below(base, &path, b"")?;
     let located = ResolvedFlow::from_source(&root.join(format!("flows/{name}.lua")).display().to_string())?;
     let layers = vec![located.tree.clone()];

@@ -17,6 +17,7 @@ end
 
 return nietz.flow {
 	name = "NAME",
+	host_api = 2,
 	summary = "Looks at a question from two sides and says what decides it",
 	-- Each param is an option: see `nietz run NAME --help`.
 	params = {

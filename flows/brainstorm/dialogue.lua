@@ -56,7 +56,7 @@ end
 --- Asks until there is an answer or a command leads elsewhere. Returns the answer (an option's value where one was
 --- named), or nil and the signal.
 function dialogue.ask(self: app.App, question: Question): (string?, app.Signal?)
-	local options = question.options or {}
+	local options: { Option } = question.options or {}
 	local taken: { string } = {}
 	for _, option in options do
 		table.insert(taken, option.value)

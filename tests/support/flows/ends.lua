@@ -42,7 +42,11 @@ return nietz.flow {
 			local ok, said = pcall(talk)
 			return if ok then said else "stubborn"
 		elseif how == "no" then
-			task.all { one = function() nietz.verdict(true, "so far") end }
+			task.all {
+				one = function()
+					nietz.verdict(true, "so far")
+				end,
+			}
 			nietz.verdict(false, "two of three are against it")
 			return { against = 2 }
 		elseif how == "yes" then

@@ -32,7 +32,7 @@ return nietz.flow {
 		for _ = 1, ctx.params.rounds do
 			table.insert(said, llm.chat { prompt = "talk about " .. ctx.params.topic }.text)
 		end
-		table.insert(said, ui.ask { id = "more", prompt = "What else?" })
+		table.insert(said, (ui.ask { id = "more", prompt = "What else?" }))
 		ui.say("Saved.")
 		return notes:save { slug = "first", said = said }
 	end,

@@ -121,8 +121,8 @@ fn an_end_that_differs_fails() {
 fn recording_anew_asks_only_for_what_changed() {
     let env = recorded();
     let two = SHORT.replace(
-        "\t\ttable.insert(said, ui.ask",
-        "\t\ttable.insert(said, llm.chat { prompt = \"and now?\" }.text)\n\t\ttable.insert(said, ui.ask",
+        "\t\ttable.insert(said, (ui.ask",
+        "\t\ttable.insert(said, llm.chat { prompt = \"and now?\" }.text)\n\t\ttable.insert(said, (ui.ask",
     );
     let server = ModelServer::start(talk);
     let env = env.flow("short", &two).var("OPENAI_BASE_URL", &server.url());

@@ -52,6 +52,7 @@ end
 
 return nietz.flow {
 	name = "ask",
+	host_api = 2,
 	summary = "Asks a model one question, about texts of yours if you give any",
 	params = {
 		question = { type = "string", positional = true, required = true, order = 1, help = "What to ask" },
@@ -59,6 +60,7 @@ return nietz.flow {
 			type = "string",
 			positional = true,
 			many = true,
+			default = {},
 			order = 2,
 			help = "What the question is about: @FILE, - for standard input, or words",
 		},

@@ -124,6 +124,7 @@ local session_expects = {
 
 return nietz.flow({
 	name = "brainstorm",
+	host_api = 2,
 	summary = "Thinks an idea through with you, until somebody could build it",
 	params = options.PARAMS,
 	permissions = { llm = true },

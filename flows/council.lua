@@ -129,6 +129,7 @@ end
 
 return nietz.flow({
 	name = "council",
+	host_api = 2,
 	summary = "Lets personas with different views argue in the open, and decides with dissent on the record",
 	params = options.PARAMS,
 	settings = options.SETTINGS,

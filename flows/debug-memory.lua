@@ -95,6 +95,7 @@ end
 
 return nietz.flow({
 	name = "debug-memory",
+	host_api = 2,
 	summary = "Runs the tests, mends what fails, and remembers what worked",
 	params = options.PARAMS,
 	permissions = { llm = true, git = true, exec = { "{test}", "{run}" } },

@@ -78,6 +78,7 @@ local OUTCOMES = { "solved", "abandoned" }
 
 return nietz.flow({
 	name = "debug",
+	host_api = 2,
 	summary = "Questions you until you find the root cause yourself, and shows how your debugging grows",
 	params = {
 		problem = { type = "string", positional = true, order = 1, help = "What goes wrong, in your words; files that you name are read" },

@@ -109,6 +109,7 @@ end
 
 return nietz.flow({
 	name = "shots-on-goal",
+	host_api = 2,
 	summary = "Works on a goal in git worktrees with two models in turn, and keeps a record that can be asked",
 	params = options.PARAMS,
 	permissions = { llm = true, git = true, exec = { "{validate}", "{run}" }, notify = true },

@@ -120,7 +120,7 @@ commands.ALL.query = {
 commands.ALL.patterns = {
 	summary = "Shows what mistakes were mended how, and how often that helped",
 	reads_only = true,
-	params = { all = { type = "boolean", help = "Those that are not offered any more, too" } },
+	params = { all = { type = "boolean", default = false, help = "Those that are not offered any more, too" } },
 	run = function(ctx: nietz.Context)
 		local lines, kept = {}, {}
 		for _, pattern in recall.patterns() do
@@ -215,7 +215,7 @@ commands.ALL.clear = {
 		file = { type = "string", help = "Only those about such a file: a part of its path, or a pattern with %" },
 		error_type = { type = "string", choices = spec.error_types, help = "Only those with such an error" },
 		before = { type = "string", help = "Only those last changed before this day" },
-		yes = { type = "boolean", help = "Do not ask" },
+		yes = { type = "boolean", default = false, help = "Do not ask" },
 	} :: { [string]: nietz.Param },
 	run = function(ctx: nietz.Context)
 		local where, bind = { "1" }, {} :: { string }

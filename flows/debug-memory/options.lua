@@ -32,11 +32,13 @@ options.PARAMS = {
 	run = {
 		type = "string",
 		many = true,
+		default = {},
 		help = "A program that the model may run with any arguments, such as cargo; or one whole command",
 	},
 	protect = {
 		type = "string",
 		many = true,
+		default = {},
 		help = "Files that tests take from the start, such as 'tests/**'; what the command names is protected anyway",
 	},
 	max_tools = { type = "integer", default = 50, min = 1, max = 1000, help = "Tool calls of one analysis or fix" },

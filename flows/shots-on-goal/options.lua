@@ -7,11 +7,12 @@ local options = {}
 
 options.PARAMS = {
 	goal = { type = "string", positional = true, help = "What to achieve" },
-	validate = { type = "string", many = true, help = "A shell command that exits with 0 when the goal is reached; several run in order" },
-	run = { type = "string", many = true, help = "A program that models may run with any arguments, such as cargo; or one whole command" },
+	validate = { type = "string", many = true, default = {}, help = "A shell command that exits with 0 when the goal is reached; several run in order" },
+	run = { type = "string", many = true, default = {}, help = "A program that models may run with any arguments, such as cargo; or one whole command" },
 	protect = {
 		type = "string",
 		many = true,
+		default = {},
 		help = "Files that validation takes from the start, such as 'tests/**'; what its commands name is protected anyway",
 	},
 	model_a = { type = "string", help = "The model that shoots first [default: the run's model]" },
@@ -29,9 +30,9 @@ options.PARAMS = {
 	session_cost = { type = "number", min = 0, help = "US dollars after which no further attempt begins" },
 	command_seconds = { type = "number", default = 600, min = 1, max = 86400, help = "Seconds that a command of a model may take" },
 	validation_seconds = { type = "number", default = 300, min = 1, max = 86400, help = "Seconds that a validation command may take" },
-	accept_unvalidated = { type = "boolean", help = "Let a goal without validation succeed" },
+	accept_unvalidated = { type = "boolean", default = false, help = "Let a goal without validation succeed" },
 	memory = { type = "boolean", default = true, help = "Tell the next shot nothing of the debug memory" },
-	list = { type = "boolean", help = "List the sessions of this workspace" },
+	list = { type = "boolean", default = false, help = "List the sessions of this workspace" },
 } :: { [string]: nietz.Param }
 
 --- What `flags` in the record holds: everything but the goal and the models, which have columns of their own.

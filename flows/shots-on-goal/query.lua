@@ -17,7 +17,7 @@ end
 query.PARAMS = {
 	sql = { type = "string", positional = true, required = true, help = "One SELECT" },
 	session = { type = "string", help = "The session to ask [default: the latest]" },
-	bind = { type = "string", many = true, help = "A value for a `?`, once for each, in their order" },
+	bind = { type = "string", many = true, default = {}, help = "A value for a `?`, once for each, in their order" },
 	format = { type = "string", choices = { "table", "json", "csv" }, default = "table", help = "How to answer" },
 } :: { [string]: nietz.Param }
 

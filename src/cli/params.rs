@@ -62,7 +62,8 @@ fn add_params(mut command: Command, own: &manifest::FlowCommand, is_taken: impl 
 
 fn argument(name: &str, flag: &str, param: &Param) -> Arg {
     let mut help = help_text(&param.help);
-    let default = param.default.as_ref().filter(|default| !default.is_null() && **default != Value::Bool(false));
+    let default = param.default.as_ref().filter(|default| !matches!(default, Value::Null | Value::Bool(false)));
+    let default = default.filter(|default| !default.as_array().is_some_and(Vec::is_empty));
     if let Some(default) = default
         && param.kind != ParamKind::Boolean
     {

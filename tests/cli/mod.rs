@@ -19,6 +19,7 @@ mod exits;
 mod first_format;
 mod foreign;
 mod forks;
+mod fronts;
 mod full_disks;
 mod git;
 mod git_as_it_is;

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::env::{Env, RUN};
+use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Request, Response};
 
 const FLOW: &str = r#"
@@ -54,14 +54,17 @@ fn env(server: &ModelServer) -> Env {
         .config("notify: {command: [sh, -c, 'cat > told.json']}\nmodels: {retry: {attempts: 1}}\n")
 }
 
-/// What the journal keeps of the run, apart from times: each outcome, and the end.
+/// What the journal keeps of a run's outcomes and its end; they have no times of their own here.
 fn kept(env: &Env) -> Vec<Value> {
-    let text = env.read(&format!(".nietz/runs/{RUN}/journal.jsonl"));
-    let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut kept: Vec<Value> = lines.filter(|line| matches!(line["t"].as_str(), Some("done" | "end"))).collect();
-    for line in &mut kept {
-        let members = line.as_object_mut().expect("a line is an object");
-        members.retain(|name, _| !matches!(name.as_str(), "at" | "ms" | "digest" | "chain" | "n"));
+    let text = std::fs::read_to_string(env.journal_path()).expect("there is a journal");
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("each line is JSON")["is"].clone());
+    let mut kept: Vec<Value> = lines.filter(|is| is.get("outcome").is_some() || is.get("end").is_some()).collect();
+    for is in &mut kept {
+        for member in ["outcome", "end"] {
+            if let Some(line) = is.get_mut(member).and_then(Value::as_object_mut) {
+                line.retain(|name, _| !matches!(name.as_str(), "at" | "ms"));
+            }
+        }
     }
     kept
 }
@@ -96,7 +99,7 @@ fn what_every_mode_needs_is_the_same_at_each_front_end() {
         journals.push((front, kept(&env)));
     }
     let (_, first) = &journals[0];
-    let end = first.last().expect("a last line");
+    let end = &first.last().expect("a last line")["end"];
     assert_eq!(
         end["result"],
         json!({

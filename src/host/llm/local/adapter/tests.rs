@@ -101,7 +101,7 @@ async fn a_dropped_call_is_cancelled_and_the_child_is_kept_when_it_stops_in_time
 #[tokio::test]
 async fn a_child_that_does_not_stop_is_killed_and_replaced() {
     let (models, dir) = scripted(&format!(
-        "if [ -e $0 ]; then read chat; {}; read more; else echo $$ > $0; while :; do sleep 1; done; fi",
+        "read chat; if [ -e $0 ]; then {}; read more; else echo $$ > $0; while :; do sleep 1; done; fi",
         done(2, "another")
     ));
     dropped_after(&models, &dir, "\n").await;

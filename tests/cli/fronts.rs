@@ -81,7 +81,7 @@ fn what_every_mode_needs_is_the_same_at_each_front_end() {
         match front {
             "pipe" => drop(call.stdin(typed).go().exits(8)),
             "answers" => drop(call.args(["--answers", "answers.yaml"]).go().exits(8)),
-            "answers -" => drop(call.args(["--answers", "-"]).stdin(env.read("answers.yaml")).go().exits(8)),
+            "answers -" => drop(call.args(["--answers", "-"]).stdin(typed).go().exits(8)),
             _ => {
                 let mut seat = call.var("TERM", "xterm").at_a_terminal();
                 seat.sees("What next?");

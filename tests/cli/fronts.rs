@@ -31,7 +31,7 @@ return nietz.flow {
     local told = nietz.notify { title = "Done", text = reply.text }
     nietz.verdict(false, "two are against it")
     return {
-      about = ctx.params.about, from = ctx.origins.about.name, attached = ctx.attachments[1].name,
+      about = ctx.params.about, from = ctx.origins.about[1].name, attached = ctx.attachments[1].name,
       said = said, command = command, sent = sent, text = reply.text, told = told,
     }
   end,

@@ -35,7 +35,11 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Exit> {
         output::block(code.page())?;
         return Ok(Exit::Done);
     }
-    if let Some((word, meaning)) = words().find(|(word, _)| *word == wanted) {
+    // A word that is told beside another one, such as `answer` beside `question`, stands there in bold.
+    let bold = format!("**{wanted}**");
+    let found =
+        words().find(|(word, _)| *word == wanted).or_else(|| words().find(|(_, meaning)| meaning.contains(&bold)));
+    if let Some((word, meaning)) = found {
         output::block(format!("{word}: {meaning}\n"))?;
         return Ok(Exit::Done);
     }

@@ -139,6 +139,13 @@ fn set(
         let (name, text) = assignment
             .split_once('=')
             .ok_or_else(|| usage(format!("--set {}: write PARAM=VALUE", excerpt(assignment))))?;
+        // On the command line of `run`, the option of `max_rounds` is `--max-rounds`.
+        let respelled = name.replace('-', "_");
+        let name = command
+            .params
+            .get_key_value(name)
+            .or_else(|| command.params.get_key_value(&respelled))
+            .map_or(name, |(name, _)| name.as_str());
         let Some(param) = command.params.get(name) else {
             let failure = usage(format!("the flow has no param `{}`", excerpt(name)));
             return Err(match nearest(name, command.params.keys().map(String::as_str)) {

@@ -67,7 +67,10 @@ fn argument(name: &str, flag: &str, param: &Param) -> Arg {
     if let Some(default) = default
         && param.kind != ParamKind::Boolean
     {
-        let shown = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let shown = default
+            .as_array()
+            .map_or_else(|| text(default), |items| items.iter().map(text).collect::<Vec<_>>().join(", "));
         help = format!("{help} [default: {}]", help_text(&shown)).trim().to_owned();
     }
     if let Some(bounds) = param.bounds() {

@@ -161,8 +161,8 @@ pub(crate) fn missing_failure(question: &Question, run: &str) -> Failure {
     let id = excerpt(&question.id);
     Failure::new(Code::AnswerMissing, format!("nobody is there to answer `{id}`: {}", excerpt(&question.prompt)))
         .hint(format!(
-            "go on with `nietz resume {run}` at a terminal, or put `{id}: ANSWER` into a file and use \
-             `nietz resume {run} --answers FILE`"
+            "go on with `nietz resume {run}` at a terminal, or put `{id}: ANSWER` (or `{id}: [ANSWER, ANSWER]`, if it is asked \
+             more than once) into a file and use `nietz resume {run} --answers FILE`"
         ))
         .because(format!("it may be answered with {}", allowed_answers(question)))
 }

@@ -72,14 +72,18 @@ fn migrate(machine: &Machine, args: &MigrateArgs) -> Result<Exit> {
             // `nietz check` tells what is wrong with it.
             Err(_) => continue,
         };
-        let has_older = |declared: &&DeclaredCollection| {
-            let version = declared.collection.version.as_ref();
-            declared.collection.format != Format::Jsonl && version.is_some_and(|version| !version.migrates.is_empty())
+        // One without migrations is looked at, too: what is older there cannot be brought up to date, and that is told.
+        let has_versions = |declared: &DeclaredCollection| {
+            declared.collection.format != Format::Jsonl && declared.collection.version.is_some()
         };
-        if !args.dry_run && flow.manifest.collections.values().any(|declared| has_older(&declared)) {
+        let has_older = |declared: &DeclaredCollection| {
+            declared.collection.version.as_ref().is_some_and(|version| !version.migrates.is_empty())
+        };
+        let all = || flow.manifest.collections.iter().filter(|(_, declared)| has_versions(declared));
+        if !args.dry_run && all().any(|(_, declared)| has_older(declared)) {
             refuse_beside_runs(machine, &flow)?;
         }
-        for (name, _) in flow.manifest.collections.iter().filter(|(_, declared)| has_older(declared)) {
+        for (name, _) in all() {
             migrate_collection(&flow, &store, name, args, &mut count)?;
         }
     }
@@ -184,8 +188,9 @@ fn migrate_one(
         return Err(Failure::new(Code::DocumentInvalid, message));
     }
     let changes = differences(&loaded.value, &document);
-    if !dry_run {
-        store.save_migrated(collection, key, document, &Expect::Digest(loaded.digest))?;
+    match dry_run {
+        true => store.check_to_save(collection, key, document)?,
+        false => drop(store.save_migrated(collection, key, document, &Expect::Digest(loaded.digest))?),
     }
     Ok(Some(changes))
 }

@@ -134,6 +134,23 @@ fn what_cannot_be_brought_up_to_date_is_kept_and_told_by_the_exit_status() {
     assert_eq!((kept.len(), told.len()), (4, 6), "{told:?}");
 }
 
+#[test]
+fn a_dry_run_promises_no_more_than_is_done_and_what_no_migration_leads_from_is_told() {
+    let env =
+        weeks(Env::new().flow("retro", &flow(QUERY))).file("weeks/h.yaml", "version: 1\nslug: other\nfeeling: 2\n");
+    for arguments in [vec!["documents", "migrate", "--dry-run"], vec!["documents", "migrate"]] {
+        let ended = env.nietz(arguments).go().exits(4);
+        assert!(ended.stdout.contains("weeks/h.yaml: kept as it is: ") && ended.stdout.contains("/slug"), "{ended:?}");
+        assert!(ended.stdout.contains("kept as they are: 1"), "{ended:?}");
+    }
+    let (before, behind) = (flow(QUERY), flow(QUERY));
+    let without = [before.split("migrations = ").next(), behind.split("rules = ").nth(1)];
+    let source = format!("{}}},\n    rules = {}", without[0].expect("a flow"), without[1].expect("its rules"));
+    let env = weeks(Env::new().flow("retro", &source));
+    let ended = env.nietz(["documents", "migrate"]).go().exits(4);
+    assert!(ended.stdout.contains("kept as they are: 2"), "{ended:?}");
+}
+
 /// What a kill leaves: some documents of today with the old file still beside them, and some that are still old.
 #[test]
 fn a_migration_that_was_killed_goes_on_and_leaves_nothing_behind() {

@@ -61,6 +61,18 @@ impl Store {
         self.write(collection, key, value, expect, SaveMode::Migrated)
     }
 
+    /// Checks whether a document could be saved, and writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// `document-invalid` if it is not valid by its schema, or is not the one of this key.
+    pub fn check_to_save(&self, collection: &Collection, key: &DocumentKey, mut value: Value) -> Result<()> {
+        let (_, relative) = self.locate(collection, key)?;
+        shape::shape(&mut value, &collection.schema);
+        let violations = self.violations_to_save(collection, key, &value)?;
+        if violations.is_empty() { Ok(()) } else { Err(validation::invalid(&relative, &violations)) }
+    }
+
     /// Deletes a document. Returns whether there was one.
     ///
     /// # Errors

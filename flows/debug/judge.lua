@@ -29,7 +29,11 @@ judge.PARAMS = {
 	},
 	verifier = { type = "boolean", default = true, help = "By the rules alone" },
 	verifier_model = { type = "string", help = "The model that reads for leaks [default: the run's, unless it is a local one]" },
-	measure = { type = "boolean", default = false, help = "Show recall and precision by the labels, and what was judged wrongly, in place of the verdicts" },
+	measure = {
+		type = "boolean",
+		default = false,
+		help = "Show recall and precision by the labels, and what was judged wrongly, in place of the verdicts",
+	},
 } :: { [string]: nietz.Param }
 
 local function text_of(value: unknown): string

@@ -7,8 +7,18 @@ local options = {}
 
 options.PARAMS = {
 	goal = { type = "string", positional = true, help = "What to achieve" },
-	validate = { type = "string", many = true, default = {}, help = "A shell command that exits with 0 when the goal is reached; several run in order" },
-	run = { type = "string", many = true, default = {}, help = "A program that models may run with any arguments, such as cargo; or one whole command" },
+	validate = {
+		type = "string",
+		many = true,
+		default = {},
+		help = "A shell command that exits with 0 when the goal is reached; several run in order",
+	},
+	run = {
+		type = "string",
+		many = true,
+		default = {},
+		help = "A program that models may run with any arguments, such as cargo; or one whole command",
+	},
 	protect = {
 		type = "string",
 		many = true,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::engine::gate::Gate;
 use crate::error::{Code, Failure, Result, nearest};
-use crate::lua::api::{Context, DeclaredCollections, HostApi, is_flow};
+use crate::lua::api::{Context, DeclaredCollections, HostApi, OnlyLooks, is_flow};
 use crate::lua::limits::FlowLimits;
 use crate::lua::manifest::{FlowCommand, Manifest};
 use crate::lua::scheduler::{Interrupts, LuaOutcome, Scheduler};
@@ -143,6 +143,7 @@ impl Flow {
     ) -> Result<FlowOutcome> {
         let command = self.command(command)?;
         let run = command.run.clone();
+        self.vm.lua.set_app_data(OnlyLooks(command.reads_only));
         let from_elsewhere = param_text_lengths(input);
         if from_elsewhere > 0 {
             // What the user gives is none of the flow's making: it has room for that, and for a prompt made of it.

@@ -151,6 +151,46 @@ fn a_dry_run_promises_no_more_than_is_done_and_what_no_migration_leads_from_is_t
     assert!(ended.stdout.contains("kept as they are: 2"), "{ended:?}");
 }
 
+#[test]
+fn a_command_that_only_looks_sees_older_documents_as_today_s_and_leaves_their_files() {
+    let look = "return documents.collection(\"weeks\"):load(ctx.params.week).mood";
+    let source = flow(QUERY).replace(
+        "  run = function()",
+        &format!(
+            "  commands = {{ show = {{ summary = \"Shows\", reads_only = true, \
+             params = {{ week = {{ type = \"string\", positional = true, required = true }} }}, run = function(ctx) {look} end }} }},\n  run = function()"
+        ),
+    );
+    let env = weeks(Env::new().flow("retro", &source));
+    let before = env.documents();
+    assert_eq!(env.run(["retro", "show", "a"]).go().exits(0).result(), 2);
+    assert_eq!(env.documents(), before);
+}
+
+/// A run waits at a question, its flow gets another version, and the run goes on with what it had read.
+#[test]
+fn what_a_run_read_as_an_earlier_flow_is_brought_up_to_date_in_memory() {
+    let body = r#"local read = weeks:load("a")
+    local all = {}
+    for _, one in weeks:list() do table.insert(all, one.value or one.error) end
+    weeks:each(function(one) table.insert(all, one.value or one.error) end)
+    require("@nietz/ui").ask { id = "wait", prompt = "Wait?" }
+    return { read.mood, all[1].mood, all[2].mood }"#;
+    let today = flow(body);
+    let first = today
+        .replace(
+            "required = { \"mood\" }, properties = { mood = { type = \"integer\", maximum = 5 } }",
+            "required = { \"slug\" }",
+        )
+        .replace("current = 3", "current = 1");
+    let (head, rest) = first.split_once("migrations = {").expect("it has migrations");
+    let first = format!("{head}}},\n    rules = {}", rest.split_once("rules = ").expect("it has rules").1);
+    let env = Env::new().flow("retro", &first).file("weeks/a.yaml", "version: 1\nslug: a\nfeeling: 2\n");
+    env.run(["retro"]).go().exits(7);
+    env.write("flows/retro.lua", today);
+    assert_eq!(env.resume().stdin("x\n").go().exits(0).result(), json!([2, 2, 2]));
+}
+
 /// What a kill leaves: some documents of today with the old file still beside them, and some that are still old.
 #[test]
 fn a_migration_that_was_killed_goes_on_and_leaves_nothing_behind() {

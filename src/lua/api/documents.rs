@@ -30,6 +30,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .pure("path", path)?
         .pure("check", check)?
         .pure("problem", problem)?
+        .pure("only_looks", only_looks)?
         .effect("load", load)?
         .effect("save", save)?
         .effect("list", list)?
@@ -151,6 +152,13 @@ fn problem(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let path = Args::new(lua, "documents", values).text(1)?;
     failure.message = format!("{path}: {}", failure.message);
     error_values::to_lua(lua, &failure).map(LuaValue::Table).map_err(vm_error)
+}
+
+/// Whether the command that runs is one that only looks.
+pub(in crate::lua) struct OnlyLooks(pub bool);
+
+fn only_looks(lua: &Lua, _: MultiValue) -> Result<LuaValue> {
+    Ok(LuaValue::Boolean(lua.app_data_ref::<OnlyLooks>().is_some_and(|command| command.0)))
 }
 
 /// Reads the first two arguments of an operation: the collection and the key.

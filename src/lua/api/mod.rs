@@ -227,5 +227,5 @@ fn vm_error(error: mlua::Error) -> Failure {
     vm_errors::from_error(&error)
 }
 
-pub(in crate::lua) use documents::DeclaredCollections;
+pub(in crate::lua) use documents::{DeclaredCollections, OnlyLooks};
 pub(in crate::lua) use nietz::is_flow;

@@ -23,6 +23,7 @@ mod fronts;
 mod full_disks;
 mod git;
 mod git_as_it_is;
+mod git_hunks;
 mod git_limits;
 mod git_programs;
 mod git_references;

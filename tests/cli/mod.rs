@@ -45,6 +45,7 @@ mod links;
 mod members;
 mod model_calls;
 mod model_faults;
+mod named_params;
 mod networks;
 mod notify;
 mod odd_files;

@@ -329,8 +329,11 @@ impl<'p> PatchReader<'p> {
     }
 }
 
+/// Where lines begin, and how many there are.
+type LineRange = (u64, u64);
+
 /// Reads `-1,2 +3,4 @@ heading`: where lines begin and how many there are, on each side. One line has no count.
-fn ranges(head: &str) -> Option<((u64, u64), (u64, u64), &str)> {
+fn ranges(head: &str) -> Option<(LineRange, LineRange, &str)> {
     let (ranges, heading) = head.split_once(" @@")?;
     let (old, new) = ranges.strip_prefix('-')?.split_once(" +")?;
     let range = |text: &str| {

@@ -7,12 +7,9 @@ use crate::cli::budget::BudgetArgs;
 use crate::cli::front::FrontArgs;
 use crate::cli::grants::{GrantArgs, ReadArgs, with_grant_options};
 use crate::cli::texts::TextReader;
-use crate::cli::{output, params};
+use crate::cli::{named, output, params};
 use crate::error::{Code, Exit, Failure, Result};
-use crate::lua::manifest;
 use crate::model::command::Grants;
-use crate::model::event::EndStatus;
-use crate::model::param::ParamKind;
 use crate::model::text::{clean, shell};
 use crate::pack::resolve;
 use crate::run::live::NewRun;
@@ -115,7 +112,7 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
         return Err(Failure::new(Code::Usage, message).hint("give the text as @FILE, or the answers as a file"));
     }
     let own = session.flow.command(name.as_deref())?;
-    take_runs(machine, &manifest.name, own, &mut params)?;
+    named::take_all(machine, &session.flow, own, &mut params)?;
     let begin = NewRun {
         command: name,
         params,
@@ -135,34 +132,6 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
     };
     let action = if of_host.plan { RunAction::Plan } else { RunAction::Run };
     Ok(action(Box::new(begin), of_host.front))
-}
-
-/// Replaces each param that names a run by that run's result, which the new run's journal then records like all params.
-fn take_runs(machine: &Machine, flow: &str, own: &manifest::FlowCommand, params: &mut serde_json::Value) -> Result<()> {
-    let runs = machine.runs();
-    for (name, _) in own.params.iter().filter(|(_, param)| param.kind == ParamKind::Run) {
-        let Some(wanted) = params[name].as_str() else { continue };
-        let id = runs.find_own(wanted)?;
-        let summary = runs.summary(&id);
-        if let Some(failure) = summary.failure {
-            return Err(failure);
-        }
-        let flow_of_run = summary.open.map(|open| open.flow).unwrap_or_default();
-        if flow_of_run != flow {
-            return Err(Failure::new(Code::Usage, format!("{id} is a run of {}, not of {flow}", clean(&flow_of_run)))
-                .hint("`nietz runs` tells which is which"));
-        }
-        match summary.end {
-            Some(end) if end.status == EndStatus::Done => {
-                params[name] = serde_json::json!({ "run": id, "result": end.result });
-            }
-            _ => {
-                return Err(Failure::new(Code::Usage, format!("{id} is not done: it has no result yet"))
-                    .hint(format!("nietz resume {id}")));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Returns the index of the flow's name: the first word that is neither an option nor an option's value.

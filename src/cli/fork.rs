@@ -9,15 +9,16 @@ use crate::cli::budget::BudgetArgs;
 use crate::cli::foreign::{self, ExplicitTerms, Terms};
 use crate::cli::front::FrontArgs;
 use crate::cli::grants::GrantArgs;
-use crate::cli::output;
 use crate::cli::params;
 use crate::cli::start;
 use crate::cli::texts::TextReader;
+use crate::cli::{named, output};
 use crate::engine::replay_source::{ReplayMode, ReplaySource};
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::journal::entries;
 use crate::journal::key::EffectKey;
 use crate::journal::lines::Fork;
+use crate::lua::flow::Flow;
 use crate::lua::manifest::FlowCommand;
 use crate::model::budget::Budget;
 use crate::model::command::Grants;
@@ -76,9 +77,8 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
         Terms::Own => {
             let session = Session::load(machine, machine.find_flow(&open.source)?)?;
             let mut params = open.params.clone();
-            let exec = &session.flow.manifest.permissions.exec;
             let command = session.flow.command(open.command.as_deref())?;
-            let origins = set(command, exec, (&mut params, open.origins), &args.set)?;
+            let origins = set(machine, &session.flow, command, (&mut params, open.origins), &args.set)?;
             let begin = NewRun {
                 command: open.command,
                 params,
@@ -127,8 +127,9 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
 
 /// Replaces params of a run by the values of `--set`. Returns where texts of the params came from.
 fn set(
+    machine: &Machine,
+    flow: &Flow,
     command: &FlowCommand,
-    exec: &[String],
     (params, mut origins): (&mut Value, Vec<ParamOrigin>),
     given: &[String],
 ) -> Result<Vec<ParamOrigin>> {
@@ -155,13 +156,16 @@ fn set(
         };
         origins.retain(|origin| origin.param != name);
         let item = param.many.then(|| lists.get(name).map_or(0, Vec::len));
-        let value = params::parse_value((name, param), item, text, exec, &mut texts)?;
+        let exec = &flow.manifest.permissions.exec;
+        let mut value = params::parse_value((name, param), item, text, exec, &mut texts)?;
+        named::take(machine, flow, (name, param), &mut value)?;
         match param.many {
             true => lists.entry(name).or_default().push(value),
             false => params[name] = value,
         }
     }
     for (name, values) in lists {
+        params::check_count(name, &command.params[name], values.len())?;
         params[name] = Value::Array(values);
     }
     origins.extend(texts.origins);

@@ -19,6 +19,7 @@ mod grants;
 mod listing;
 mod log;
 mod models;
+mod named;
 mod names;
 mod new;
 mod output;

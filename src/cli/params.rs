@@ -147,6 +147,9 @@ pub(super) fn values(
             if given.is_empty() && param.kind == ParamKind::Attachment {
                 continue;
             }
+            if !given.is_empty() {
+                check_count(name, param, given.len())?;
+            }
             match given.is_empty() {
                 true => param.default.clone().unwrap_or(Value::Array(Vec::new())),
                 false => Value::Array(given),
@@ -160,6 +163,11 @@ pub(super) fn values(
         params.insert(name.clone(), value);
     }
     Ok(Value::Object(params))
+}
+
+/// Refuses a list that has more or fewer items than its param takes.
+pub(super) fn check_count(name: &str, param: &Param, count: usize) -> Result<()> {
+    param.accepts_count(count).map_err(|why| Failure::new(Code::Usage, format!("{name}: {why}")))
 }
 
 /// Returns the value that a word of the command line stands for.

@@ -11,7 +11,7 @@ use crate::host::notify::NotifyConfig;
 use crate::lua::limits::FlowLimits;
 use crate::model::budget::{Budget, Price};
 use crate::model::command::{self, Grants};
-use crate::model::permission::{Permission, Permissions};
+use crate::model::permission::{GitAccess, Permission, Permissions};
 use crate::run::live::NewRun;
 use crate::run::machine::Machine;
 use crate::run::runtime;
@@ -140,6 +140,9 @@ impl Plan {
                     add("", format!("and {path}"));
                 }
             }
+            Permission::GitRead if self.permissions.git == GitAccess::Read => {
+                add("git", permission.consent_text().to_owned());
+            }
             Permission::Git if declared => {
                 add("git", "reads the whole repository and uncommitted work; branches of its own in it, and worktrees beside it".to_owned());
             }
@@ -147,7 +150,7 @@ impl Plan {
                 add("commands", command::describe_commands(self.permissions.commands(), &self.grants));
             }
             Permission::Notify if declared => add("notify", format!("sends you notifications {}", self.notify)),
-            Permission::Files | Permission::Git | Permission::Exec | Permission::Notify => {}
+            Permission::Files | Permission::GitRead | Permission::Git | Permission::Exec | Permission::Notify => {}
         }
     }
 

@@ -23,6 +23,8 @@ pub fn param() -> Param {
         choices: Vec::new(),
         min: None,
         max: None,
+        min_items: None,
+        max_items: None,
         short: None,
     }
 }

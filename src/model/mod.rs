@@ -13,6 +13,7 @@ pub mod document;
 pub mod effect;
 pub mod event;
 pub mod git;
+pub mod hunks;
 pub(crate) mod param;
 pub mod path_template;
 pub mod permission;

@@ -29,6 +29,11 @@ pub struct Param {
     pub min: Option<f64>,
     #[serde(default, alias = "maximum")]
     pub max: Option<f64>,
+    /// The least and the most items of a list.
+    #[serde(default)]
+    pub min_items: Option<usize>,
+    #[serde(default)]
+    pub max_items: Option<usize>,
     /// A regular expression that must be found in a text, as in a JSON Schema.
     #[serde(default)]
     pub pattern: Option<String>,
@@ -49,6 +54,10 @@ pub enum ParamKind {
     Boolean,
     /// A finished run of the same flow; the flow gets its id and its result.
     Run,
+    /// A commit, by any of its names; the flow gets the name.
+    Revision,
+    /// A persona, by its slug.
+    Persona,
     /// The files that a flow takes as attachments. No manifest names this type: it says `attachments = true`.
     Attachment,
 }
@@ -76,6 +85,15 @@ impl Param {
         if self.min.zip(self.max).is_some_and(|(min, max)| min > max) {
             return Err("its min is above its max".to_owned());
         }
+        if self.min_items.or(self.max_items).is_some() && !self.many {
+            return Err("min_items and max_items are for lists: say `many = true`".to_owned());
+        }
+        if self.min_items.zip(self.max_items).is_some_and(|(min, max)| min > max) {
+            return Err("its min_items is above its max_items".to_owned());
+        }
+        if !self.choices.is_empty() && matches!(self.kind, ParamKind::Revision | ParamKind::Persona) {
+            return Err("choices are for texts: give them `type = \"string\"`".to_owned());
+        }
         match &self.pattern {
             Some(_) if self.kind != ParamKind::String => return Err("a pattern is for texts alone".to_owned()),
             Some(pattern) => {
@@ -87,7 +105,10 @@ impl Param {
             None => {}
         }
         match &self.default {
-            Some(Value::Array(items)) if self.many => items.iter().try_for_each(|item| self.accepts(item)),
+            Some(Value::Array(items)) if self.many => {
+                let each = items.iter().try_for_each(|item| self.accepts(item));
+                each.and_then(|()| self.accepts_count(items.len()))
+            }
             Some(default) if !self.many => self.accepts(default),
             _ => Ok(()),
         }
@@ -96,6 +117,20 @@ impl Param {
 
     /// Returns what a value must be besides its type and choices, in words for its help.
     pub fn bounds(&self) -> Option<String> {
+        let count = match (self.min_items, self.max_items) {
+            (Some(min), Some(max)) if min == max => Some(format!("{min} of them")),
+            (Some(min), Some(max)) => Some(format!("{min} to {max} of them")),
+            (Some(min), None) => Some(format!("at least {min} of them")),
+            (None, Some(max)) => Some(format!("at most {max} of them")),
+            (None, None) => None,
+        };
+        match (count, self.bounds_of_each()) {
+            (Some(count), Some(each)) => Some(format!("{count}; {each}")),
+            (count, each) => count.or(each),
+        }
+    }
+
+    fn bounds_of_each(&self) -> Option<String> {
         match (self.min, self.max, &self.pattern) {
             (Some(min), Some(max), _) => Some(format!("{min} to {max}")),
             (Some(min), None, _) => Some(format!("at least {min}")),
@@ -108,6 +143,21 @@ impl Param {
         }
     }
 
+    /// Checks how many items a list has.
+    ///
+    /// # Errors
+    ///
+    /// Says how many it must have.
+    pub fn accepts_count(&self, count: usize) -> Result<(), String> {
+        if self.min_items.is_some_and(|min| count < min) {
+            return Err(format!("must have at least {} items, and has {count}", self.min_items.unwrap_or_default()));
+        }
+        if self.max_items.is_some_and(|max| count > max) {
+            return Err(format!("must have at most {} items, and has {count}", self.max_items.unwrap_or_default()));
+        }
+        Ok(())
+    }
+
     /// Parses a text from the command line.
     ///
     /// # Errors
@@ -115,7 +165,9 @@ impl Param {
     /// Says why the text is not a value of this parameter.
     pub fn parse(&self, text: &str) -> Result<Value, String> {
         let value = match self.kind {
-            ParamKind::String | ParamKind::Run | ParamKind::Attachment => Value::from(text),
+            ParamKind::String | ParamKind::Run | ParamKind::Revision | ParamKind::Persona | ParamKind::Attachment => {
+                Value::from(text)
+            }
             ParamKind::Integer => {
                 text.parse::<i64>().map(Value::from).map_err(|_| "is not a whole number".to_owned())?
             }
@@ -141,7 +193,9 @@ impl Param {
     /// Says why it is not a value of this parameter.
     pub fn accepts(&self, value: &Value) -> Result<(), String> {
         let has_type = match self.kind {
-            ParamKind::String | ParamKind::Run | ParamKind::Attachment => value.is_string(),
+            ParamKind::String | ParamKind::Run | ParamKind::Revision | ParamKind::Persona | ParamKind::Attachment => {
+                value.is_string()
+            }
             ParamKind::Integer => value.is_i64() || value.is_u64(),
             ParamKind::Number => value.is_number(),
             ParamKind::Boolean => value.is_boolean(),
@@ -185,6 +239,8 @@ impl ParamKind {
             ParamKind::Number => "number",
             ParamKind::Boolean => "boolean",
             ParamKind::Run => "run",
+            ParamKind::Revision => "revision",
+            ParamKind::Persona => "persona",
             ParamKind::Attachment => "file",
         }
     }
@@ -267,6 +323,10 @@ mod tests {
             (json!({"type": "string", "pattern": "^a", "many": true, "default": ["a", "b"]}), "its default must match"),
             (json!({"type": "integer", "min": 3, "max": 2}), "its min is above its max"),
             (json!({"type": "integer", "minimum": 3, "default": 2}), "its default must be at least 3"),
+            (json!({"type": "string", "max_items": 2}), "are for lists"),
+            (json!({"type": "string", "many": true, "min_items": 3, "max_items": 2}), "its min_items is above"),
+            (json!({"type": "string", "many": true, "min_items": 2, "default": ["a"]}), "must have at least 2 items"),
+            (json!({"type": "persona", "choices": ["a"]}), "choices are for texts"),
         ] {
             let why = param(declared.clone()).check("p").unwrap_err();
             assert!(why.contains(wrong), "{declared}: {why}");
@@ -282,6 +342,9 @@ mod tests {
         let few = param(json!({"type": "number", "minimum": 1, "maximum": 2.5}));
         assert_eq!(few.parse("3"), Err("must be at most 2.5".to_owned()));
         assert_eq!(few.bounds().as_deref(), Some("1 to 2.5"));
+        let panel = param(json!({"type": "persona", "many": true, "min_items": 2, "max_items": 3}));
+        assert_eq!(panel.bounds().as_deref(), Some("2 to 3 of them"));
+        assert_eq!(panel.accepts_count(4), Err("must have at most 3 items, and has 4".to_owned()));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! THE table of what needs which permission. The gate, the audit, plans, packs and the models of a run read it; tests check
 //! the types of the host's modules and the schema of `pack.yaml` against it.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::error::{Code, Failure};
@@ -15,8 +16,8 @@ pub struct Permissions {
     pub llm: bool,
     /// Reading files of the workspace, and of folders that the user grants.
     pub files: bool,
-    /// The flow's own branches in the workspace's repository, and worktrees beside it.
-    pub git: bool,
+    /// The workspace's repository: to read it, or to have branches of the flow's own in it, too, and worktrees beside it.
+    pub git: GitAccess,
     /// Commands in those worktrees: names of programs, and `{param}` for commands that the user gives in a param.
     pub exec: Vec<String>,
     /// Notifications, in the way that the user's own configuration names.
@@ -32,7 +33,8 @@ impl Permissions {
         match permission {
             Permission::Llm => self.llm,
             Permission::Files => self.files,
-            Permission::Git => self.git,
+            Permission::GitRead => self.git != GitAccess::None,
+            Permission::Git => self.git == GitAccess::Full,
             Permission::Exec => !self.exec.is_empty(),
             Permission::Notify => self.notify,
         }
@@ -49,12 +51,48 @@ impl Permissions {
     }
 }
 
+/// What a manifest declares of the workspace's repository: `git = "read"`, or `git = true`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GitAccess {
+    #[default]
+    None,
+    /// Commits, and what is not committed, can be read.
+    Read,
+    /// The flow has branches of its own and worktrees, too.
+    Full,
+}
+
+/// What stands in a manifest and in `pack.yaml` for it to be read and no more.
+const READ: &str = "read";
+
+impl Serialize for GitAccess {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            GitAccess::None => serializer.serialize_bool(false),
+            GitAccess::Read => serializer.serialize_str(READ),
+            GitAccess::Full => serializer.serialize_bool(true),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for GitAccess {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<GitAccess, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Bool(false) | Value::Null => Ok(GitAccess::None),
+            Value::Bool(true) => Ok(GitAccess::Full),
+            Value::String(word) if word == READ => Ok(GitAccess::Read),
+            _ => Err(D::Error::custom("git must be true, false or \"read\"")),
+        }
+    }
+}
+
 /// A permission that a manifest can declare. Documents need none: a flow can name only those of the collections that its
 /// manifest declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
     Llm,
     Files,
+    GitRead,
     Git,
     Exec,
     Notify,
@@ -63,7 +101,7 @@ pub enum Permission {
 /// A row of the table.
 struct PermissionRow {
     permission: Permission,
-    /// Its name in manifests and in `pack.yaml`.
+    /// Its name in manifests and in `pack.yaml`; where one name has two permissions, with the value of the lesser one.
     name: &'static str,
     /// What a flow does with it, to follow "this flow".
     does: &'static str,
@@ -110,12 +148,39 @@ const TABLE: &[PermissionRow] = &[
         uses: &[Use::Module("@nietz/files")],
     },
     PermissionRow {
+        permission: Permission::GitRead,
+        name: "git=read",
+        does: "reads the repository",
+        declared: "git = \"read\"",
+        asked: "reads the whole repository and uncommitted work",
+        uses: &[
+            Use::Function("@nietz/git", "head"),
+            Use::Function("@nietz/git", "commit_of"),
+            Use::Function("@nietz/git", "snapshot"),
+            Use::Function("@nietz/git", "resolve"),
+            Use::Function("@nietz/git", "merge_base"),
+            Use::Function("@nietz/git", "log"),
+            Use::Function("@nietz/git", "staged"),
+            Use::Function("@nietz/git", "unstaged"),
+            Use::Function("@nietz/git", "diff"),
+            Use::Function("@nietz/git", "hunks"),
+            Use::Function("@nietz/git", "changed"),
+            Use::Function("@nietz/git", "brings"),
+            Use::Function("@nietz/git", "files"),
+        ],
+    },
+    PermissionRow {
         permission: Permission::Git,
         name: "git",
-        does: "works with git",
+        does: "makes branches and worktrees",
         declared: "git = true",
         asked: "reads the whole repository and uncommitted work; makes branches and worktrees of its own",
-        uses: &[Use::Module("@nietz/git")],
+        uses: &[
+            Use::Function("@nietz/git", "branch"),
+            Use::Function("@nietz/git", "delete_branch"),
+            Use::Function("@nietz/git", "merge"),
+            Use::Function("@nietz/git", "worktree"),
+        ],
     },
     PermissionRow {
         permission: Permission::Exec,
@@ -137,16 +202,32 @@ const TABLE: &[PermissionRow] = &[
 
 impl Permission {
     /// All permissions, in the order in which they are shown.
-    pub const ALL: &[Permission] =
-        &[Permission::Llm, Permission::Files, Permission::Git, Permission::Exec, Permission::Notify];
+    pub const ALL: &[Permission] = &[
+        Permission::Llm,
+        Permission::Files,
+        Permission::GitRead,
+        Permission::Git,
+        Permission::Exec,
+        Permission::Notify,
+    ];
 
     fn row(self) -> &'static PermissionRow {
         TABLE.iter().find(|row| row.permission == self).expect("the table has a row for each")
     }
 
-    /// Returns its name in manifests and in `pack.yaml`.
+    /// Returns the name by which it is asked for and granted: `git`, or `git=read`.
     pub fn name(self) -> &'static str {
         self.row().name
+    }
+
+    /// Returns the member of a manifest's `permissions`, and of `pack.yaml`, that declares it.
+    pub fn member(self) -> &'static str {
+        self.name().split('=').next().unwrap_or_default()
+    }
+
+    /// Tells whether whoever is granted one permission has this one with it.
+    pub fn is_part_of(self, other: Permission) -> bool {
+        self == other || (self, other) == (Permission::GitRead, Permission::Git)
     }
 
     /// Returns the permission with this name.
@@ -210,8 +291,9 @@ mod tests {
         let rows: Vec<&str> = TABLE.iter().map(|row| row.name).collect();
         assert_eq!(listed, rows);
         let known = serde_json::to_value(Permissions::default()).unwrap();
-        let mut sorted = listed.clone();
+        let mut sorted: Vec<&str> = Permission::ALL.iter().map(|permission| permission.member()).collect();
         sorted.sort_unstable();
+        sorted.dedup();
         let mut known: Vec<&str> = known.as_object().unwrap().keys().map(String::as_str).collect();
         known.sort_unstable();
         assert_eq!(sorted, known);
@@ -219,11 +301,30 @@ mod tests {
             assert_eq!(Permission::parse(permission.name()), Some(*permission));
             let given = match permission {
                 Permission::Exec => serde_json::json!({ "exec": ["ls"] }),
+                Permission::GitRead => serde_json::json!({ "git": "read" }),
                 other => serde_json::json!({ other.name(): true }),
             };
             let permissions: Permissions = serde_json::from_value(given).unwrap();
+            let part: Vec<_> = Permission::ALL.iter().filter(|one| one.is_part_of(*permission)).collect();
             let declared: Vec<_> = Permission::ALL.iter().filter(|one| permissions.declares(**one)).collect();
-            assert_eq!(declared, [permission]);
+            assert_eq!(declared, part);
+        }
+        assert_eq!(Permission::ALL.iter().filter(|one| one.is_part_of(Permission::Git)).count(), 2);
+    }
+
+    #[test]
+    fn access_to_git_is_read_as_it_is_written_and_nothing_else_is() {
+        for (declared, access) in [
+            (serde_json::json!(false), GitAccess::None),
+            (serde_json::json!("read"), GitAccess::Read),
+            (serde_json::json!(true), GitAccess::Full),
+        ] {
+            assert_eq!(serde_json::from_value::<GitAccess>(declared.clone()).unwrap(), access);
+            assert_eq!(serde_json::to_value(access).unwrap(), declared);
+        }
+        for wrong in [serde_json::json!("write"), serde_json::json!(1), serde_json::json!(["read"])] {
+            let why = serde_json::from_value::<Permissions>(serde_json::json!({ "git": wrong })).unwrap_err();
+            assert!(why.to_string().contains("git must be true, false or \"read\""), "{why}");
         }
     }
 }

@@ -109,11 +109,20 @@ pub(crate) fn allows(allowed: &str, flow: &str, item: &str) -> bool {
     allowed == item || allowed.strip_prefix(flow).and_then(|rest| rest.strip_prefix(':')) == Some(item)
 }
 
-/// Returns the items that are in the first and not in the second.
+/// Tells whether what is granted holds an item: itself, or a permission that it is part of.
+pub(crate) fn is_granted(granted: &Items, item: &str) -> bool {
+    let holds = |permission: Permission| {
+        Permission::ALL.iter().any(|other| permission.is_part_of(*other) && granted.contains(other.name()))
+    };
+    granted.contains(item) || Permission::parse(item).is_some_and(holds)
+}
+
+/// Returns the items of the first that the second does not hold.
 pub(crate) fn subtract_items(items: &ItemsByFlow, others: &ItemsByFlow) -> ItemsByFlow {
     let none = Items::new();
     let rest = |flow: &String, items: &Items| -> Items {
-        items.difference(others.get(flow).unwrap_or(&none)).cloned().collect()
+        let others = others.get(flow).unwrap_or(&none);
+        items.iter().filter(|item| !is_granted(others, item)).cloned().collect()
     };
     let remaining = items.iter().map(|(flow, items)| (flow.clone(), rest(flow, items)));
     remaining.filter(|(_, items)| !items.is_empty()).collect()
@@ -122,12 +131,27 @@ pub(crate) fn subtract_items(items: &ItemsByFlow, others: &ItemsByFlow) -> Items
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::permission::GitAccess;
 
     #[test]
     fn each_permission_is_said_in_words() {
         for permission in Permission::ALL {
             assert_eq!(describe_item(permission.name()), permission.consent_text());
         }
+    }
+
+    #[test]
+    fn reading_is_part_of_all_that_git_may_and_not_the_other_way_round() {
+        let of = |item: &str| Items::from([item.to_owned()]);
+        let left = |wanted: &str, granted: &str| {
+            let by_flow = |item: &str| ItemsByFlow::from([("review".to_owned(), of(item))]);
+            subtract_items(&by_flow(wanted), &by_flow(granted)).into_values().flatten().collect::<Vec<_>>()
+        };
+        assert!(is_granted(&of("git"), "git=read") && !is_granted(&of("git=read"), "git"));
+        assert!(left("git=read", "git").is_empty());
+        assert_eq!(left("git", "git=read"), ["git"]);
+        let read = Permissions { git: GitAccess::Read, ..Permissions::default() };
+        assert_eq!(items(&read, std::iter::empty()), of("git=read"));
     }
 
     #[test]

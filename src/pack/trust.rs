@@ -13,7 +13,7 @@ use crate::disk::{self, owner};
 use crate::error::{Code, Failure, Result};
 use crate::model::text::excerpt;
 use crate::pack::lock;
-use crate::pack::permission_items::{FILTER, Items, ItemsByFlow};
+use crate::pack::permission_items::{FILTER, Items, ItemsByFlow, is_granted};
 use crate::schema::builtin;
 
 const VERSION: u32 = 1;
@@ -112,7 +112,8 @@ impl Trust {
     /// Returns those of these items that a folder may not do.
     pub fn missing(&self, folder: &str, items: &Items) -> Items {
         let granted = self.of_folder(folder);
-        if granted.contains(ALL) { Items::new() } else { items.difference(&granted).cloned().collect() }
+        let is_missing = |item: &&String| !granted.contains(ALL) && !is_granted(&granted, item);
+        items.iter().filter(is_missing).cloned().collect()
     }
 
     /// Returns the items for git's filters that may run in a folder's repository: each filter is trusted on its own.

@@ -11,6 +11,7 @@ use crate::journal::lines::OpenRecord;
 use crate::lua::flow::Flow;
 use crate::model::command::{self, Grants};
 use crate::model::param::typed_params;
+use crate::model::permission::Permission;
 use crate::model::text::shell;
 use crate::pack::permission_items::Items;
 use crate::pack::trust::folder_name;
@@ -91,7 +92,7 @@ fn user_params(open: &OpenRecord, flow: &Flow) -> Value {
 ///
 /// Those of [`TrustFile::read`](crate::pack::trust::TrustFile::read) and [`folder_name`].
 pub(crate) fn filters(machine: &Machine, flow: &Flow) -> Result<Items> {
-    match flow.manifest.permissions.git {
+    match flow.manifest.permissions.declares(Permission::GitRead) {
         true => Ok(machine.trust().read()?.filters(&folder_name(&machine.workspace)?)),
         false => Ok(Items::new()),
     }

@@ -1,8 +1,10 @@
 //! The promise: a flow of one's own runs within minutes. What `nietz new` writes works at once, and has its test.
 
 use insta::assert_snapshot;
+use serde_json::json;
 
 use crate::support::env::Env;
+use crate::support::git::{git, init};
 use crate::support::model_server::{ModelServer, Response};
 
 #[test]
@@ -27,6 +29,82 @@ fn a_new_flow_runs_and_its_test_passes() {
     assert_eq!(server.calls(), 3);
     let text = env.read("tests/cassettes/two-sides/run.jsonl");
     assert!(text.contains("flows/two-sides.lua") && !text.contains("NAME"), "{text}");
+}
+
+/// What one reviewer finds, and which findings are the same.
+fn reviewed(prompt: &str) -> &'static str {
+    match prompt {
+        prompt if prompt.contains("Reviewers found this") => {
+            r#"{"groups":[{"numbers":[1,2],"why":"Nobody can pay nothing.","suggestion":"Allow 0."}]}"#
+        }
+        prompt if prompt.contains("own them in two years") => r#"{"findings":[]}"#,
+        _ => {
+            r#"{"findings":[{"file":"pay.py","line":2,"why":"0 is refused.","severity":"major","suggestion":"Allow 0."}]}"#
+        }
+    }
+}
+
+#[test]
+fn a_review_that_begins_as_an_example_reads_a_change_of_a_real_repository() {
+    let server = ModelServer::start(|request| {
+        let all = request.body["messages"].to_string();
+        assert!(all.contains("Reviewers found") || all.contains("     2 +    return cents > 0\\n"), "{all}");
+        Response::text(reviewed(&all))
+    });
+    let env = Env::with(&server);
+    let ended = env.nietz(["new", "flow", "mine", "--like", "review"]).go().exits(0);
+    assert_snapshot!(ended.stdout, @r"
+    wrote flows/mine.lua
+    wrote flows/mine/findings.schema.json
+    wrote flows/mine/groups.schema.json
+    wrote flows/mine/prompts/findings.md
+    wrote flows/mine/prompts/list.md
+    wrote flows/mine/prompts/merge.md
+    wrote personas/adversary.md
+    wrote personas/correctness.md
+    wrote personas/maintainer.md
+    wrote tests/cassettes/mine/ci.jsonl
+    wrote tests/cassettes/mine/person.jsonl
+    run it: nietz run flows/mine.lua HEAD~1   test it: nietz test flows/mine.lua
+    ");
+    // No repository, no model, no key.
+    let ended = env.nietz(["test"]).go().exits(0);
+    assert!(ended.stdout.contains("mine/ci") && ended.stdout.contains("mine/person"), "{ended:?}");
+    let ended = env.nietz(["check"]).go().exits(0);
+    assert!(!ended.stdout.contains("remark") && !ended.stdout.contains("NAME"), "{}", ended.stdout);
+    assert_eq!(server.calls(), 0);
+    // Its personas are there for another one, and one that was changed is nobody else's.
+    env.nietz(["new", "flow", "other", "--like", "review"]).go().exits(0);
+    env.write("personas/adversary.md", "---\nname: Mine\n---\nYou are mine.\n");
+    let ended = env.nietz(["new", "flow", "third", "--like", "review"]).go().exits(2);
+    assert!(ended.stderr.contains("personas/adversary.md is there already"), "{}", ended.stderr);
+    assert!(!env.path("flows/third.lua").exists());
+
+    env.write("pay.py", "def may_pay(cents):\n    return True\n");
+    env.write(".gitignore", ".nietz\n");
+    init(&env.workspace());
+    env.write("pay.py", "def may_pay(cents):\n    return cents > 0\n");
+    git(&env.workspace(), ["commit", "-q", "-am", "Nobody pays nothing"]);
+    let ended = env.run(["mine", "HEAD~1", "--ci"]).go().exits(8);
+    let findings = ended.ending()["result"]["findings"].clone();
+    assert_eq!(findings[0]["why"], "Nobody can pay nothing.");
+    assert_eq!(
+        (findings.as_array().map(Vec::len), &findings[0]["by"]),
+        (Some(1), &json!(["correctness", "adversary"]))
+    );
+    assert_eq!(ended.ending()["verdict"]["ok"], false, "{}", ended.ending());
+    assert_eq!(server.calls(), 4);
+    // What a person drops is no finding any more.
+    env.write("answers.yaml", "findings: [drop 7, drop 1, done]\n");
+    let arguments = ["mine", "HEAD~1", "--answers", "answers.yaml", "--reviewer", "correctness"];
+    let ended = env.run(arguments).var("NIETZ_RUN", "r2").go().exits(0);
+    assert_eq!(ended.result()["findings"], json!([]));
+    env.nietz(["run", "mine", "nowhere"]).go().exits(2);
+    // What is not committed is read, too, and no branch is made of it.
+    env.write("pay.py", "def may_pay(cents):\n    return cents > 0\n# more\n");
+    git(&env.workspace(), ["reset", "-q", "--soft", "HEAD~1"]);
+    env.run(["mine", "--ci"]).var("NIETZ_RUN", "r3").go().exits(8);
+    assert_eq!(git(&env.workspace(), ["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
 }
 
 #[test]

@@ -12,12 +12,12 @@ local function code(name, ...)
   return if ok then "fine" else problem.code
 end
 return nietz.flow {
-  name = "look", summary = "Looks at commits", permissions = { git = true },
+  name = "look", summary = "Looks at commits", permissions = { git = "read" },
   params = { short = { type = "string", required = true } },
   run = function(ctx)
     local found = {}
     for name, revision in {
-      head = "HEAD", before = "HEAD~1", tag = "v0", remote = "origin/main", short = ctx.params.short,
+      head = "HEAD", before = "HEAD~1", at = "@", before_at = "@~1", tag = "v0", remote = "origin/main", short = ctx.params.short,
       first = "main~2", heads = "heads/side", side = "side^", absent = "nowhere", far = "HEAD~99", other = "topic",
     } do
       found[name] = git.resolve(revision) or "none"
@@ -70,7 +70,7 @@ fn commits_are_found_by_the_names_that_people_give_them() {
     let [first, second, third] = [0, 1, 2].map(|at| commits[at].as_str());
     assert_eq!(
         result["found"],
-        json!({ "head": third, "before": second, "tag": first, "remote": second, "short": second, "first": first,
+        json!({ "head": third, "before": second, "at": third, "before_at": second, "tag": first, "remote": second, "short": second, "first": first,
             "heads": second, "side": first, "absent": "none", "far": "none", "other": "none" })
     );
     let wrong = "request-invalid";

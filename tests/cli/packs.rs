@@ -444,3 +444,33 @@ fn a_failing_test_of_a_pack_is_told_to_who_adds_it() {
     assert!(ended.stderr.contains("its own test fails: retro/run"), "{}", ended.stderr);
     assert!(installed(&user).is_empty() && !user.path("nietz.lock").exists());
 }
+
+#[test]
+fn a_pack_that_reads_the_repository_and_comes_to_change_it_is_asked_about_again() {
+    let server = model();
+    let author = author(&server);
+    let release_with = |version: &str, (declared, listed): (&str, &str)| {
+        author.write("flows/retro.lua", FLOW.replace("llm = true", &format!("llm = true, git = {declared}")));
+        author.write("pack.yaml", ABOUT.replace("llm: true", &format!("llm: true, git: {listed}")));
+        release(&author, version);
+    };
+    release_with("1.1.0", ("\"read\"", "read"));
+    let user = Env::with(&server);
+    let run = |id: &str| user.nietz(["run", "retro", "--model", "openai/test"]).var("NIETZ_RUN", id).go();
+    let ended = user.nietz(["pack", "add", &source(&author, "v1.1.0")]).stdin("yes\n").go().exits(0);
+    assert!(ended.stdout.contains("+ reads the whole repository and uncommitted work (git=read)\n"), "{ended:?}");
+    run("r1").exits(0);
+
+    release_with("1.2.0", ("true", "true"));
+    user.nietz(["pack", "update", "retro", "--yes"]).go().exits(0);
+    let ended = run("r2").exits(5);
+    assert!(ended.stderr.contains("worktrees of its own (git)") && !ended.stderr.contains("git=read"), "{ended:?}");
+    user.nietz(["trust", "add", "retro"]).go().exits(0);
+    run("r2").exits(0);
+
+    // Who let it do all lets it read.
+    release_with("1.3.0", ("\"read\"", "read"));
+    let ended = user.nietz(["pack", "update", "retro", "--yes"]).go().exits(0);
+    assert!(!ended.stdout.contains("+ reads"), "{ended:?}");
+    run("r3").exits(0);
+}

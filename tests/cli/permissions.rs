@@ -16,6 +16,7 @@ const USES: &[(&str, &str, &str)] = &[
     ("files", "", "return require('@nietz/files').read('x')"),
     ("files", "", "return reading.read('x')"),
     ("git", "", "return git.head()"),
+    ("git", "git = 'read'", "return git.branch('nietz/y', git.commit_of('main'))"),
     ("exec", "git = true", "return tree():exec({ program = { 'ls' } })"),
     ("notify", "", "return nietz.notify { title = 'x', text = 'y' }"),
     ("exec", "git = true", "local made = tree() return made:exec { program = { 'ls' } }"),
@@ -106,6 +107,7 @@ fn a_plan_tells_every_permission_that_is_declared() {
         ("notify = true", json!([null, false, false, []])),
         ("llm = true", json!(["openai/test", false, false, []])),
         ("files = true", json!([null, true, false, []])),
+        ("git = 'read'", json!([null, false, "read", []])),
         ("git = true, exec = { 'ls' }", json!([null, false, true, ["ls"]])),
     ] {
         let plan = plan(declared);

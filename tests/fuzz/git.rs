@@ -231,7 +231,7 @@ fn what_git_lists_of_odd_names_is_read_as_git_means_it() {
         let changed = place.ask(&GitOp::Changed { from: from.clone(), to: to.clone() }).expect("it is listed");
         let differ = base.keys().chain(ours.keys()).filter(|path| base.get(*path) != ours.get(*path));
         assert_eq!(texts(&changed), readable(differ));
-        place.ask(&GitOp::Diff { from, to }).expect("there is a patch");
+        place.ask(&GitOp::Diff { from, to, path: None }).expect("there is a patch");
         let mut taken = Taken::default();
         // What is wanted of the top is named by a text.
         let is_wanted = |path: &[u8]| {
@@ -389,7 +389,7 @@ fn questions(place: &Place) -> Vec<GitOp> {
     vec![
         GitOp::Files { commit: to.clone(), glob: "**".to_owned() },
         GitOp::Changed { from: from.clone(), to: to.clone() },
-        GitOp::Diff { from, to },
+        GitOp::Diff { from, to, path: None },
         GitOp::Head,
         GitOp::Snapshot,
         merge,

@@ -14,10 +14,12 @@ use crate::pack::tree::Root;
 use crate::run::machine::Machine;
 use crate::run::{project, replay};
 
-/// A folder for each example of a flow: `flow.lua`, what stands beside it (`flow`), recorded runs (`cassettes`), and the
-/// arguments to try it with. `NAME` stands for the name of the new flow. The requests of a recorded run do not contain it, so
+/// A folder for each example of a flow: `flow.lua`, what stands beside it (`flow`), its `personas`, recorded runs
+/// (`cassettes`), and the arguments to try it with. `NAME` stands for the name of the new flow. The requests of a recorded run do not contain it, so
 /// that it fits to every flow that is made from the example.
 static EXAMPLES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/src/cli/new/examples");
+/// Where a project has its personas.
+const PERSONAS: &str = "personas/";
 const FIRST_EXAMPLE: &str = "two-sides";
 const PERSONA: &str = include_str!("persona.md");
 const QUOTES: &str = include_str!("quotes.yaml");
@@ -80,6 +82,10 @@ pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
         files.push(("pack.yaml".to_owned(), PACK));
         files.push(("README.md".to_owned(), README));
     }
+    // A persona of another flow that was made from the same example is this one's, too.
+    if args.kind == ExampleKind::Flow {
+        files.retain(|(path, text)| !path.starts_with(PERSONAS) || !has_text(&root, path, text));
+    }
     // All paths are checked before the first write: no file is overwritten, and no example is left half written.
     for (path, _) in &files {
         if root.join(path).symlink_metadata().is_ok() {
@@ -120,6 +126,12 @@ pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
         }
     })?;
     Ok(Exit::Done)
+}
+
+/// Tells whether just this text stands in a file below a folder.
+fn has_text(root: &Path, path: &str, text: &str) -> bool {
+    let found = disk::read(&root.join(path), Links::Below(root), disk::SETTINGS);
+    found.is_ok_and(|found| found.is_some_and(|bytes| bytes == text.as_bytes()))
 }
 
 /// Returns the folder that an example is written below: a pack is a project of its own, and stands where the user is.
@@ -202,7 +214,8 @@ fn texts(example: &'static Dir<'static>, folder: &str) -> Vec<(&'static str, &'s
 /// Returns the files of a new flow.
 fn example_files(example: &'static Dir<'static>, name: &str) -> Vec<(String, &'static str)> {
     let beside = texts(example, "flow").into_iter().map(|(path, text)| (format!("flows/{name}/{path}"), text));
-    std::iter::once((format!("flows/{name}.lua"), text(example, "flow.lua"))).chain(beside).collect()
+    let personas = texts(example, "personas").into_iter().map(|(path, text)| (format!("{PERSONAS}{path}"), text));
+    std::iter::once((format!("flows/{name}.lua"), text(example, "flow.lua"))).chain(beside).chain(personas).collect()
 }
 
 /// Replays a recorded run of the example with the new flow, and keeps the resulting journal as a test of the flow.

@@ -11,7 +11,7 @@ use crate::model::text::{excerpt, line, shell};
 use crate::pack::lock::Lockfile;
 use crate::pack::manifest::PackManifest;
 use crate::pack::permission_items::{
-    self, Items, ItemsByFlow, allows, describe_item, display_item, is_known, subtract_items,
+    self, Items, ItemsByFlow, allows, describe_item, display_item, is_granted, is_known, subtract_items,
 };
 use crate::pack::seal::Seal;
 use crate::pack::tree::PackTree;
@@ -59,7 +59,7 @@ pub(super) fn require(machine: &Machine, flow: &Flow) -> Result<()> {
     let Some(seal) = flow.located.tree.seal() else { return Ok(()) };
     let granted = machine.trust().read()?.of_pack(&seal.sha256).remove(&flow.manifest.name).unwrap_or_default();
     let asked = asked_items(&flow.manifest);
-    let missing: Vec<&String> = asked.difference(&granted).collect();
+    let missing: Vec<&String> = asked.iter().filter(|item| !is_granted(&granted, item)).collect();
     if missing.is_empty() {
         return Ok(());
     }

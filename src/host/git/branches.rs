@@ -15,10 +15,10 @@ use crate::model::git::{PREFIX, is_reserved};
 use crate::model::text::{excerpt, shell};
 
 /// The longest patch, in bytes, that a flow gets; the commits hold the complete change.
-const MOST_PATCH: usize = 256 << 10;
+pub(super) const MOST_PATCH: usize = 256 << 10;
 
-/// The command that makes a patch without running programs of the repository's configuration.
-const PATCH: [&str; 6] = ["diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color"];
+/// The options of a patch: no program of the repository's configuration makes it.
+pub(super) const AS_PATCH: [&str; 5] = ["-p", "-M", "--no-ext-diff", "--no-textconv", "--no-color"];
 
 /// The command that lists the paths that differ.
 const CHANGED: [&str; 5] = ["diff-tree", "-r", "-z", "--name-only", "--no-renames"];
@@ -122,27 +122,22 @@ impl Repository {
         Ok(())
     }
 
-    pub(super) fn diff(&self, from: &str, to: &str) -> Result<Patch> {
+    pub(super) fn diff(&self, from: &str, to: &str, path: Option<&str>) -> Result<Patch> {
         let (from, to) = (self.need_commit(from)?, self.need_commit(to)?);
-        patch_of(|limit| {
-            match self.read_only_call()?.args(PATCH).args(["-M", &from, &to]).limit_output(limit).bytes() {
-                Ok(bytes) => Ok(bytes),
-                Err(_) => self.diff_by_path(&from, &to),
-            }
+        let call = || Ok::<_, Failure>(self.read_only_call()?.args(["diff-tree", "-r"]).args(AS_PATCH));
+        patch_of(|limit| match call()?.args([from.as_str(), &to]).only(path).limit_output(limit).bytes() {
+            Ok(bytes) => Ok(bytes),
+            Err(_) => self.diff_by_path(&from, &to, path),
         })
     }
 
     /// Returns a patch made path by path, for a partial clone that lacks objects for the complete patch.
-    fn diff_by_path(&self, from: &str, to: &str) -> Result<Vec<u8>> {
+    fn diff_by_path(&self, from: &str, to: &str, only: Option<&str>) -> Result<Vec<u8>> {
         let mut patch = Vec::new();
-        for path in self.read_only_call()?.changed_paths(from, to)? {
-            match self
-                .read_only_call()?
-                .args(PATCH)
-                .args(["--no-renames", from, to, "--", &path])
-                .limit_output(MOST_PATCH + 1)
-                .bytes()
-            {
+        let listed = self.read_only_call()?.args(CHANGED).args([from, to]).only(only).bytes()?;
+        for path in names(&listed) {
+            let call = self.read_only_call()?.args(["diff-tree", "-r"]).args(AS_PATCH).args(["--no-renames", from, to]);
+            match call.only(Some(path)).limit_output(MOST_PATCH + 1).bytes() {
                 Ok(bytes) => patch.extend(bytes),
                 Err(failure) => patch.extend(format!("diff --git a/{path} b/{path}\n[{failure}]\n").into_bytes()),
             }
@@ -253,6 +248,11 @@ impl Repository {
 }
 
 impl GitCall {
+    /// Compares this file or folder alone. Behind this come no more options.
+    pub(super) fn only(self, path: Option<&str>) -> GitCall {
+        self.args(path.into_iter().flat_map(|path| ["--", path]))
+    }
+
     /// Returns the paths that differ between two commits, as far as they are UTF-8.
     pub(super) fn changed_paths(self, from: &str, to: &str) -> Result<Vec<String>> {
         let bytes = self.args(CHANGED).args([from, to]).bytes()?;

@@ -2,7 +2,8 @@
 //!
 //! - `call` is one git command without the user's hooks, signing and configuration; `programs` keeps out the commands that
 //!   the repository's own configuration would run; `process` runs git within limits;
-//! - `revisions` finds commits by their names; `uncommitted` shows what the user has not committed;
+//! - `revisions` finds commits by their names; `uncommitted` shows what the user has not committed; `hunks` shows a change
+//!   file by file;
 //! - `branches` makes, compares and merges branches, all in memory; `brings` finds files of a change that start by themselves;
 //! - `worktrees` makes and removes worktrees (each a `worktree`); `commits` commits and restores them, with `stage` and
 //!   `host::sweep`, which cope with any state in which commands leave a folder; `files` and `search` read and write in
@@ -21,6 +22,7 @@ mod commits;
 pub mod fetch;
 mod files;
 mod folders;
+mod hunks;
 mod names;
 mod user_config;
 mod programs;
@@ -46,6 +48,7 @@ use crate::model::effect::worktree::{TreeBefore, TreeOp, TreeOutcome, WorktreeOp
 use crate::model::git::GitLimits;
 use crate::model::text::shell;
 use call::GitCall;
+use hunks::HunkQuery;
 pub use process::end_all;
 use programs::Programs;
 
@@ -189,15 +192,19 @@ impl Repository {
                 GitOutcome::Deleted
             }
             GitOp::Snapshot => GitOutcome::Snapshot(this.snapshot(now)?),
-            GitOp::Diff { from, to } => GitOutcome::Diff(this.diff(from, to)?),
+            GitOp::Diff { from, to, path } => GitOutcome::Diff(this.diff(from, to, path.as_deref())?),
+            GitOp::Hunks { compared, path, after, context } => {
+                let query = HunkQuery { path: path.as_deref(), after: after.as_deref(), context: *context };
+                GitOutcome::Hunks(this.hunks(compared, query)?)
+            }
             GitOp::Changed { from, to } => GitOutcome::Changed(this.changed(from, to)?),
             GitOp::Resolve { revision } => GitOutcome::Commit(this.resolve(revision)?),
             GitOp::MergeBase { one, other } => GitOutcome::Commit(this.merge_base(one, other)?),
             GitOp::Log { from, to, path, most } => {
                 GitOutcome::Log(this.log(from.as_deref(), to, path.as_deref(), *most)?)
             }
-            GitOp::Staged => GitOutcome::Diff(this.staged()?),
-            GitOp::Unstaged => GitOutcome::Diff(this.unstaged()?),
+            GitOp::Staged { path } => GitOutcome::Diff(this.staged(path.as_deref())?),
+            GitOp::Unstaged { path } => GitOutcome::Diff(this.unstaged(path.as_deref())?),
             GitOp::Brings { from, to } => GitOutcome::Brings(this.brings(from, to)?),
             GitOp::Files { commit, glob } => GitOutcome::Files(this.files(commit, glob)?),
             GitOp::Merge { from, into, message } => GitOutcome::Merge(this.merge(from, into, message, now)?),
@@ -266,9 +273,10 @@ impl Repository {
             | GitOp::Resolve { .. }
             | GitOp::MergeBase { .. }
             | GitOp::Log { .. }
-            | GitOp::Staged
-            | GitOp::Unstaged
+            | GitOp::Staged { .. }
+            | GitOp::Unstaged { .. }
             | GitOp::Diff { .. }
+            | GitOp::Hunks { .. }
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }
             | GitOp::Files { .. }
@@ -294,9 +302,10 @@ impl Repository {
             | GitOp::Resolve { .. }
             | GitOp::MergeBase { .. }
             | GitOp::Log { .. }
-            | GitOp::Staged
-            | GitOp::Unstaged
+            | GitOp::Staged { .. }
+            | GitOp::Unstaged { .. }
             | GitOp::Diff { .. }
+            | GitOp::Hunks { .. }
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }
             | GitOp::Files { .. }

@@ -32,6 +32,10 @@ pub(super) fn check_branch(branch: &str) -> Result<()> {
     Err(Failure::new(Code::RequestInvalid, format!("`{shown}` is not a valid name for a branch")))
 }
 
+/// The name of the commit that is checked out. Git has a second one.
+pub(super) const HEAD: &str = "HEAD";
+const SECOND_HEAD: &str = "@";
+
 /// A revision: a name, and the steps from there to another commit, such as `~1^2`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Revision<'a> {
@@ -51,6 +55,7 @@ impl<'a> Revision<'a> {
         let step = |digits: &str| digits.len() <= Self::DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
         let fine = revision.len() <= Self::LONGEST && steps.split(['~', '^']).all(step);
         if fine && check_branch(name).is_ok() {
+            let name = if name == SECOND_HEAD { HEAD } else { name };
             return Ok(Revision { name, steps });
         }
         let shown = excerpt(revision);
@@ -86,6 +91,7 @@ mod tests {
     fn a_revision_is_a_name_with_steps_and_never_an_option() {
         let parsed = Revision::parse("origin/main~2^").expect("it is one");
         assert_eq!(parsed, Revision { name: "origin/main", steps: "~2^" });
+        assert_eq!(Revision::parse("@~1"), Ok(Revision { name: "HEAD", steps: "~1" }));
         for fine in ["HEAD", "HEAD~1", "v1.0", "v1.0^2~3", "0123abc", "a-b"] {
             assert!(Revision::parse(fine).is_ok(), "{fine}");
         }

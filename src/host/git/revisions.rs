@@ -2,7 +2,7 @@
 
 use super::Repository;
 use super::call::GitCall;
-use super::names::{Revision, is_hash};
+use super::names::{HEAD, Revision, is_hash};
 use super::process::failure;
 use crate::error::{Code, Failure, Result};
 use crate::model::effect::git::{Commits, LoggedCommit};
@@ -18,11 +18,15 @@ const FORMAT: &str = "--format=%H%n%P%n%an%n%at%n%B%x00";
 impl Repository {
     /// Returns the commit that a revision names: a branch, a tag, a branch of a remote, `HEAD` or the beginning of a hash,
     /// with `~1` or `^2` behind it; `None` if there is no such commit.
-    pub(super) fn resolve(&self, revision: &str) -> Result<Option<String>> {
+    ///
+    /// # Errors
+    ///
+    /// `request-invalid` for what is no revision, and those of [`Repository::perform`].
+    pub fn resolve(&self, revision: &str) -> Result<Option<String>> {
         let Revision { name, steps } = Revision::parse(revision)?;
-        if name == "HEAD" {
+        if name == HEAD {
             self.head()?;
-            return commit(self.git().repository(&self.git_folders()?.own), &format!("HEAD{steps}"));
+            return commit(self.git().repository(&self.git_folders()?.own), &format!("{HEAD}{steps}"));
         }
         // Git looks in this order, too, and takes a name for the beginning of a hash only where nothing is called like that.
         let candidates = match name.starts_with("refs/") {
@@ -43,6 +47,16 @@ impl Repository {
             _ if Revision::may_be_hash(name) => commit(self.read_only_call()?, &format!("{name}{steps}")),
             _ => Ok(None),
         }
+    }
+
+    /// Returns the names of branches, the user's and those of remotes.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Repository::perform`].
+    pub fn branch_names(&self) -> Result<Vec<String>> {
+        let list = ["for-each-ref", "--format=%(refname:short)", "--count=1000", "refs/heads", "refs/remotes"];
+        Ok(self.read_only_call()?.args(list).text()?.lines().map(str::to_owned).collect())
     }
 
     /// Returns the commit of a revision, which must be there. All digits of a hash are taken as they are.

@@ -1,35 +1,34 @@
 //! Shows what of the workspace is not committed: what is staged, and what is not. The user's index is only read.
 
 use super::Repository;
-use super::branches::patch_of;
+use super::branches::{AS_PATCH, patch_of};
 use super::call::GitCall;
 use crate::error::{Failure, Result};
 use crate::model::effect::git::Patch;
 
-/// The options of a patch: no program of the repository's configuration makes it.
-const AS_PATCH: [&str; 5] = ["-p", "-M", "--no-ext-diff", "--no-textconv", "--no-color"];
-
 impl Repository {
     /// Returns the patch from the commit that is checked out to the index.
-    pub(super) fn staged(&self) -> Result<Patch> {
+    pub(super) fn staged(&self, path: Option<&str>) -> Result<Patch> {
         let head = self.head()?.commit;
-        self.with_index(|call| call()?.args(["diff-index", "--cached"]).args(AS_PATCH).args([head.as_str()]).patch())
+        self.with_index(|call| {
+            call()?.args(["diff-index", "--cached"]).args(AS_PATCH).args([head.as_str()]).only(path).patch()
+        })
     }
 
     /// Returns the patch from the index to the files of the workspace; files that git does not know are no part of it.
-    pub(super) fn unstaged(&self) -> Result<Patch> {
+    pub(super) fn unstaged(&self, path: Option<&str>) -> Result<Patch> {
         self.head()?;
         self.with_index(|call| {
             // Files that were touched and not changed would otherwise stand in the patch, without a line. Status 1 means
             // that some files have changed.
             call()?.args(["update-index", "-q", "--refresh"]).output()?;
-            call()?.args(["diff-files"]).args(AS_PATCH).patch()
+            call()?.args(["diff-files"]).args(AS_PATCH).only(path).patch()
         })
     }
 
     /// Calls git with a copy of the user's index. The copy is as old as the index is: by its time, git tells which files
     /// it has to look into.
-    fn with_index(&self, run: impl FnOnce(&dyn Fn() -> Result<GitCall>) -> Result<Patch>) -> Result<Patch> {
+    pub(super) fn with_index<T>(&self, run: impl FnOnce(&dyn Fn() -> Result<GitCall>) -> Result<T>) -> Result<T> {
         let _alone = self.lock_worktrees()?;
         let folder =
             tempfile::tempdir_in(&self.worktrees).map_err(|error| Failure::io(&self.worktrees, "use", &error))?;

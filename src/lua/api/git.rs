@@ -17,6 +17,8 @@ use crate::model::command::{CommandLine, ExecCommand};
 use crate::model::effect::Effect;
 use crate::model::effect::git::GitOp;
 use crate::model::effect::worktree::{TreeOp, WorktreeOp};
+use crate::model::hunks::{ComparedTrees, Uncommitted, with_lines};
+use crate::model::text::excerpt;
 
 /// How long a command may take if the flow does not say, in seconds.
 const SECONDS: f64 = 300.0;
@@ -41,6 +43,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("staged", staged)?
         .effect("unstaged", unstaged)?
         .effect("diff", diff)?
+        .effect("hunks", hunks)?
         .effect("changed", changed)?
         .effect("brings", brings)?
         .effect("files", files)?
@@ -122,17 +125,93 @@ fn log(lua: &Lua, values: MultiValue) -> Result<Request> {
     Ok(git(GitOp::Log { from, to, path, most }, convert::to_lua))
 }
 
-fn staged(_: &Lua, _: MultiValue) -> Result<Request> {
-    Ok(git(GitOp::Staged, convert::to_lua))
+/// What of a change to return.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DiffOptions {
+    path: Option<String>,
 }
 
-fn unstaged(_: &Lua, _: MultiValue) -> Result<Request> {
-    Ok(git(GitOp::Unstaged, convert::to_lua))
+/// Returns the path of the options at this place of the arguments, if there are any.
+fn path_option(function: &'static str, args: &Args<'_>, index: usize) -> Result<Option<String>> {
+    let options: Option<DiffOptions> = args.data(index, "options")?;
+    checked_path(function, options.unwrap_or_default().path)
+}
+
+/// Refuses a path that is no path in the repository.
+fn checked_path(function: &str, path: Option<String>) -> Result<Option<String>> {
+    match path {
+        Some(path)
+            if path.trim_end_matches('/').is_empty() || path.starts_with('/') || path.split('/').any(is_step) =>
+        {
+            let message = format!("{function}: `{}` is no path in the repository", excerpt(&path));
+            Err(invalid(message).hint("give a file or a folder, relative to the top, such as `src/main.rs`"))
+        }
+        path => Ok(path),
+    }
+}
+
+fn is_step(part: &str) -> bool {
+    part == "." || part == ".."
+}
+
+fn staged(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let path = path_option("git.staged", &Args::new(lua, "git.staged", values), 0)?;
+    Ok(git(GitOp::Staged { path }, convert::to_lua))
+}
+
+fn unstaged(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let path = path_option("git.unstaged", &Args::new(lua, "git.unstaged", values), 0)?;
+    Ok(git(GitOp::Unstaged { path }, convert::to_lua))
 }
 
 fn diff(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "git.diff", values);
-    Ok(git(GitOp::Diff { from: args.text(0)?, to: args.text(1)? }, convert::to_lua))
+    let (from, to, path) = (args.text(0)?, args.text(1)?, path_option("git.diff", &args, 2)?);
+    Ok(git(GitOp::Diff { from, to, path }, convert::to_lua))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HunksOptions {
+    from: Option<String>,
+    to: Option<String>,
+    #[serde(default)]
+    staged: bool,
+    #[serde(default)]
+    unstaged: bool,
+    path: Option<String>,
+    after: Option<String>,
+    #[serde(default = "usual_context")]
+    context: usize,
+}
+
+/// How many lines around what differs are usual in a patch, and the most of them.
+fn usual_context() -> usize {
+    3
+}
+const MOST_CONTEXT: usize = 1000;
+
+fn hunks(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "git.hunks", values);
+    let HunksOptions { from, to, staged, unstaged, path, after, context } = args.data(0, "options")?;
+    let compared = match (from, to, staged, unstaged) {
+        (Some(from), to, false, false) => ComparedTrees::Revisions { from, to: to.unwrap_or_else(head_revision) },
+        (None, None, true, false) => ComparedTrees::Uncommitted { uncommitted: Uncommitted::Staged },
+        (None, None, false, true) => ComparedTrees::Uncommitted { uncommitted: Uncommitted::Unstaged },
+        _ => {
+            return Err(invalid(
+                "git.hunks: give `from` (and `to`), or `staged = true`, or `unstaged = true`".to_owned(),
+            ));
+        }
+    };
+    if context > MOST_CONTEXT {
+        return Err(invalid(format!("git.hunks: context goes from 0 to {MOST_CONTEXT}")));
+    }
+    let path = checked_path("git.hunks", path)?;
+    Ok(git(GitOp::Hunks { compared, path, after, context }, |lua, value| {
+        convert::to_lua(lua, &with_lines(value.clone()))
+    }))
 }
 
 fn changed(lua: &Lua, values: MultiValue) -> Result<Request> {

@@ -355,13 +355,16 @@ fn read_settings(reader: &ManifestReader<'_>, table: &Table) -> Result<BTreeMap<
             Some(Value::Bool(true)) => true,
             Some(_) => return Err(wrong("limit must be true or false".to_owned())),
         };
-        for field in ["positional", "required", "many", "order", "short"] {
+        for field in ["positional", "required", "many", "order", "short", "min_items", "max_items"] {
             if fields.contains_key(field) {
                 return Err(wrong(format!("`{field}` is for params; a setting stands in a file")));
             }
         }
         let param: Param = serde_json::from_value(Value::Object(fields)).map_err(|error| wrong(error.to_string()))?;
         param.check(&name).map_err(&wrong)?;
+        if matches!(param.kind, ParamKind::Revision | ParamKind::Persona) {
+            return Err(wrong(format!("the type `{}` is for params", param.kind.name())));
+        }
         let number = matches!(param.kind, ParamKind::Integer | ParamKind::Number);
         if limit && !(number && param.default.is_some()) {
             return Err(wrong("a limit is a number with a default".to_owned()));

@@ -9,6 +9,7 @@ use super::resources::{branch_resource, tree_resource};
 use super::{Dependencies, EffectFacts, Recovery, ReplayClass, plain};
 use crate::model::brings::MergeRisk;
 use crate::model::effect::files::FoundFiles;
+use crate::model::hunks::{ChangedFiles, ComparedTrees};
 use crate::model::permission::Permission;
 use crate::model::redact::Cleaner;
 
@@ -41,11 +42,34 @@ pub enum GitOp {
         most: usize,
     },
     /// Returns the difference between the commit that is checked out and what is staged.
-    Staged,
+    Staged {
+        /// Only of this file or folder; here and below.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+    },
     /// Returns the difference between what is staged and the files of the workspace.
-    Unstaged,
+    Unstaged {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+    },
     /// Returns the difference between two commits as a patch.
-    Diff { from: String, to: String },
+    Diff {
+        from: String,
+        to: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+    },
+    /// Returns the files that differ, with their hunks.
+    Hunks {
+        compared: ComparedTrees,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+        /// Only those behind this file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<String>,
+        /// How many lines around what differs.
+        context: usize,
+    },
     /// Returns the paths that differ between two commits.
     Changed { from: String, to: String },
     /// Returns the merge risks of the change from one commit to another: files that start by themselves.
@@ -70,6 +94,7 @@ pub enum GitOutcome {
     Deleted,
     Snapshot(Committed),
     Diff(Patch),
+    Hunks(ChangedFiles),
     Changed(Vec<String>),
     Brings(MergeRisks),
     Files(FoundFiles),
@@ -190,10 +215,15 @@ impl GitOp {
     /// Returns the branches that the request depends on, and the one that it moves.
     fn branches(&self) -> (Vec<&str>, Option<&str>) {
         match self {
-            GitOp::Head | GitOp::Snapshot | GitOp::Staged | GitOp::Unstaged => (Vec::new(), None),
-            GitOp::Diff { from, to } | GitOp::Changed { from, to } | GitOp::Brings { from, to } => {
-                (named([from, to]), None)
-            }
+            GitOp::Head
+            | GitOp::Snapshot
+            | GitOp::Staged { .. }
+            | GitOp::Unstaged { .. }
+            | GitOp::Hunks { compared: ComparedTrees::Uncommitted { .. }, .. } => (Vec::new(), None),
+            GitOp::Diff { from, to, .. }
+            | GitOp::Hunks { compared: ComparedTrees::Revisions { from, to }, .. }
+            | GitOp::Changed { from, to }
+            | GitOp::Brings { from, to } => (named([from, to]), None),
             GitOp::Files { commit, .. } => (named([commit]), None),
             GitOp::Resolve { revision } => (named([revision]), None),
             GitOp::MergeBase { one, other } => (named([one, other]), None),
@@ -228,9 +258,10 @@ impl EffectFacts for GitOp {
             | GitOp::Resolve { .. }
             | GitOp::MergeBase { .. }
             | GitOp::Log { .. }
-            | GitOp::Staged
-            | GitOp::Unstaged
+            | GitOp::Staged { .. }
+            | GitOp::Unstaged { .. }
             | GitOp::Diff { .. }
+            | GitOp::Hunks { .. }
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }
             | GitOp::Files { .. }
@@ -247,9 +278,10 @@ impl EffectFacts for GitOp {
             | GitOp::Resolve { .. }
             | GitOp::MergeBase { .. }
             | GitOp::Log { .. }
-            | GitOp::Staged
-            | GitOp::Unstaged
+            | GitOp::Staged { .. }
+            | GitOp::Unstaged { .. }
             | GitOp::Diff { .. }
+            | GitOp::Hunks { .. }
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }
             | GitOp::Files { .. } => true,
@@ -266,7 +298,25 @@ impl EffectFacts for GitOp {
     }
 
     fn required_permissions(&self) -> &'static [Permission] {
-        &[Permission::Git]
+        match self {
+            // A snapshot is an object on no branch: nothing that anybody looks at has changed.
+            GitOp::Head
+            | GitOp::Commit { .. }
+            | GitOp::Resolve { .. }
+            | GitOp::MergeBase { .. }
+            | GitOp::Log { .. }
+            | GitOp::Staged { .. }
+            | GitOp::Unstaged { .. }
+            | GitOp::Diff { .. }
+            | GitOp::Hunks { .. }
+            | GitOp::Changed { .. }
+            | GitOp::Brings { .. }
+            | GitOp::Files { .. }
+            | GitOp::Snapshot => &[Permission::GitRead],
+            GitOp::Branch { .. } | GitOp::Delete { .. } | GitOp::Merge { .. } | GitOp::Worktree { .. } => {
+                &[Permission::Git]
+            }
+        }
     }
 
     fn needs_intent(&self) -> bool {
@@ -302,9 +352,10 @@ impl EffectFacts for GitOp {
             | GitOp::Resolve { .. }
             | GitOp::MergeBase { .. }
             | GitOp::Log { .. }
-            | GitOp::Staged
-            | GitOp::Unstaged
+            | GitOp::Staged { .. }
+            | GitOp::Unstaged { .. }
             | GitOp::Diff { .. }
+            | GitOp::Hunks { .. }
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }
             | GitOp::Files { .. }

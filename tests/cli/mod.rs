@@ -3,6 +3,7 @@
 mod answers;
 mod ask;
 mod attach;
+mod attended;
 mod authoring;
 mod bounds;
 mod brings;
@@ -11,6 +12,7 @@ mod budget;
 mod cassettes;
 mod commands;
 mod confined;
+mod dialogue;
 mod disk_faults;
 mod elsewhere;
 mod ends;

@@ -19,6 +19,7 @@ mod ends;
 mod exact;
 mod exits;
 mod first_format;
+mod flow_commands;
 mod foreign;
 mod forks;
 mod fronts;

@@ -73,7 +73,7 @@ function commands.offered(t: lang.Say, taken: { string }): { ui.Command }
 			name = command.name,
 			summary = t(`commands.{command.name}`),
 			text = if command.argument == "text" then `[{t(`arguments.{command.name}`)}]` else nil,
-			number = if command.argument == "number" then t(`arguments.{command.name}`) else nil,
+			number = if command.argument == "number" then `[{t(`arguments.{command.name}`)}]` else nil,
 			choices = command.choices,
 			words = if #free > 0 then free else nil,
 		}

@@ -7,7 +7,7 @@ use crate::cli::budget::BudgetArgs;
 use crate::cli::front::FrontArgs;
 use crate::cli::grants::{GrantArgs, ReadArgs, with_grant_options};
 use crate::cli::texts::TextReader;
-use crate::cli::{named, output, params};
+use crate::cli::{commands, named, output, params};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::model::command::Grants;
 use crate::model::text::{clean, shell};
@@ -64,6 +64,8 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
     let reads_files = manifest.permissions.files;
     let command = if reads_files { ReadArgs::augment_args(command) } else { command };
     let command = params::add(command.about(params::help_text(&manifest.summary)), manifest)?;
+    let command = with_usage(command, &format!("nietz run {}", shell(wanted)));
+    let is_explicit = rest.iter().any(|word| word == "--");
     let matches = match command.try_get_matches_from(std::iter::once("run".to_owned()).chain(rest)) {
         Ok(matches) => matches,
         Err(error) => {
@@ -103,7 +105,11 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
             }
             (Some(name.to_owned()), params::values(session.flow.command(Some(name))?, own, exec, &mut texts)?)
         }
-        None => (None, params::values(&manifest.main, &matches, exec, &mut texts)?),
+        None => {
+            let mut params = params::values(&manifest.main, &matches, exec, &mut texts)?;
+            commands::tell_apart(manifest, &mut params, &texts.origins, is_explicit)?;
+            (None, params)
+        }
     };
     if let Some(param) = texts.taker_of_stdin()
         && of_host.front.answers_by_pipe()
@@ -132,6 +138,19 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
     };
     let action = if of_host.plan { RunAction::Plan } else { RunAction::Run };
     Ok(action(Box::new(begin), of_host.front))
+}
+
+/// Makes the usage of a flow with commands say what is taken: in front of a command stand options, and none of the flow's
+/// own texts.
+fn with_usage(mut command: Command, name: &str) -> Command {
+    let usage = command.render_usage().to_string();
+    match usage.trim_start_matches("Usage:").trim().rsplit_once('\n') {
+        Some((own, _)) if command.get_positionals().next().is_some() => {
+            let own = own.trim_end();
+            command.override_usage(format!("{own}\n       {name} [OPTIONS] <COMMAND>"))
+        }
+        _ => command,
+    }
 }
 
 /// Returns the index of the flow's name: the first word that is neither an option nor an option's value.

@@ -249,6 +249,9 @@ pub(super) fn why(machine: &Machine, args: &WhyArgs) -> Result<Exit> {
         Some(_) if failed => {
             "It failed. A failure that the flow went on after is given back; one that ended the run is tried again."
         }
+        Some(_) if effect.begun > 1 && effect.kind == "ask" => {
+            "It was asked more than once: a process ended before it was answered, or another question came before it."
+        }
         Some(_) if effect.begun > 1 => {
             "It was begun more than once: a process ended before its outcome was written. It has one now."
         }

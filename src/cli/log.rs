@@ -63,7 +63,8 @@ fn readable(entry: &Value) -> String {
         _ => {
             let scope = text(&entry["scope"]);
             let scope = if scope == "/" { String::new() } else { format!(" {scope}") };
-            (format!("{}{scope} {}", text(&entry["kind"]), short_key(entry)), request(entry))
+            let anew = if entry["anew"] == true { " (anew: answers before this line hold no more)" } else { "" };
+            (format!("{}{scope} {}", text(&entry["kind"]), short_key(entry)), request(entry) + anew)
         }
     };
     format!("{:>5} {time:8} {what}  {}", entry["seq"].as_u64().unwrap_or_default(), rest).trim_end().to_owned()

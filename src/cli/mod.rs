@@ -5,6 +5,7 @@
 
 mod action;
 mod budget;
+mod commands;
 mod check;
 mod doctor;
 mod documents;

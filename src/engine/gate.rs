@@ -12,6 +12,7 @@ use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 use serde_json::Value;
 
 use crate::engine::budget::Meter;
+use crate::engine::dialogue::Dialogue;
 use crate::engine::history::{DeliverySlot, History, RecordedState};
 use crate::engine::replay_source::ReplaySource;
 use crate::engine::world::{Heartbeat, World, chance};
@@ -78,11 +79,12 @@ struct GateState {
     acted: bool,
     /// Written before the first new line of a resumed run.
     resume: Option<ResumeRecord>,
-    /// Messages of the flow since the last recorded answer, collected during replay and shown when the run goes live.
+    /// The recorded answers, and messages of the flow since the last, collected during replay and shown when the run goes live.
     unseen: Vec<Event>,
     given_back: usize,
     seed: u64,
     replay_source: Option<ReplaySource>,
+    dialogue: Dialogue,
     /// The failures that this process ends with.
     void: Vec<EffectKey>,
 }
@@ -103,6 +105,7 @@ impl Gate {
             given_back: 0,
             seed,
             replay_source: None,
+            dialogue: Dialogue::default(),
             void: Vec::new(),
         };
         Gate { world, cleaner: Cleaner::new(redactor), meter, state: RefCell::new(state) }
@@ -166,6 +169,7 @@ impl Gate {
             kind: facts.kind(),
             request: facts.request(),
             conversation: PrefixDigests::of(facts.conversation().iter().map(|item| item.digest())),
+            anew: false,
         };
         let keys = state.keys.next(&EffectIdentity {
             kind: effect_request.kind,
@@ -176,8 +180,16 @@ impl Gate {
             dependencies: &facts.dependencies(),
         });
         let (recorded_key, recorded) = state.history.state_of_either(keys)?;
+        let asks = facts.asks();
         let unfinished = match recorded {
+            RecordedState::Ended(_, outcome) if asks && !state.dialogue.holds(scope, state.history.question(keys)) => {
+                outcome.into_iter().for_each(|answer| effect.facts_mut().answered_before(answer));
+                Some(UnfinishedIntent { prepared: None, has_intent: false })
+            }
             RecordedState::Ended(slot, outcome) => {
+                if asks {
+                    state.dialogue.give_back(keys, &state.history, state.replay_source.as_ref());
+                }
                 if let Effect::Chat(chat) = &effect {
                     self.count(chat, &outcome);
                     let refused = outcome.as_ref().ok().and_then(|reply| reply["refused"].as_array());
@@ -192,7 +204,7 @@ impl Gate {
         };
         match state.replay_source {
             Some(_) => self.replay_or_begin(state, effect, keys, effect_request, unfinished),
-            None => self.begin(state, effect, keys.key, effect_request, unfinished),
+            None => self.begin(state, effect, keys, effect_request, unfinished),
         }
     }
 
@@ -206,13 +218,13 @@ impl Gate {
     fn replay_or_begin(
         &self,
         state: &mut GateState,
-        effect: Effect,
+        mut effect: Effect,
         keys: EffectKeys,
         mut effect_request: EffectRequest<'_>,
         unfinished: Option<UnfinishedIntent>,
     ) -> Result<Admission> {
-        let GateState { replay_source: Some(source), permissions, reads_only, .. } = &mut *state else {
-            return self.begin(state, effect, keys.key, effect_request, unfinished);
+        let GateState { replay_source: Some(source), permissions, reads_only, dialogue, .. } = &mut *state else {
+            return self.begin(state, effect, keys, effect_request, unfinished);
         };
         let facts = effect.facts();
         let exclusive = source.is_exclusive_for(facts.replay_class());
@@ -220,9 +232,14 @@ impl Gate {
             return Ok(Admission::Now(Err(refused)));
         }
         let key = keys.key;
+        if facts.asks() && !exclusive && !dialogue.holds_in_source(effect_request.scope, source.question(keys)) {
+            let before = source.answer(keys)?;
+            before.into_iter().for_each(|answer| effect.facts_mut().answered_before(answer));
+            return self.begin(state, effect, keys, effect_request, unfinished);
+        }
         let Some((slot, outcome)) = source.take(keys, facts.replay_class())? else {
             if !exclusive {
-                return self.begin(state, effect, key, effect_request, unfinished);
+                return self.begin(state, effect, keys, effect_request, unfinished);
             }
             if !facts.conversation().is_empty() {
                 let messages = facts.conversation().iter().map(|item| serde_json::to_value(&item.message));
@@ -233,6 +250,9 @@ impl Gate {
         self.world.still_valid(&effect)?;
         if let Effect::Chat(chat) = &effect {
             self.count(chat, &outcome);
+        }
+        if facts.asks() {
+            state.dialogue.give_back(keys, &state.history, state.replay_source.as_ref());
         }
         state.go_live(&self.world)?;
         if facts.recovery() == Recovery::SingleLine
@@ -245,11 +265,9 @@ impl Gate {
         if !unfinished.is_some_and(|unfinished| unfinished.has_intent) {
             state.write_intent(&self.world, key, effect_request, &effect, None)?;
         }
-        match facts.replay_display(&outcome) {
-            ReplayDisplay::Said { markdown, from } => self.world.front.show(&said_event(markdown, from)),
-            ReplayDisplay::Answered(question) => self.world.front.answered_before(question),
-            ReplayDisplay::Nothing => {}
-        }
+        let shown = facts.replay_display(&outcome);
+        self.world.skip_answer(&shown);
+        shown.event().iter().for_each(|event| self.world.front.show(event));
         Ok(Admission::Recorded(slot, key, outcome))
     }
 
@@ -258,10 +276,11 @@ impl Gate {
         &self,
         state: &mut GateState,
         effect: Effect,
-        key: EffectKey,
-        effect_request: EffectRequest<'_>,
+        keys: EffectKeys,
+        mut effect_request: EffectRequest<'_>,
         unfinished: Option<UnfinishedIntent>,
     ) -> Result<Admission> {
+        let key = keys.key;
         if let Err(refused) = check_permitted(&effect, &state.permissions, state.reads_only) {
             return Ok(Admission::Now(Err(refused)));
         }
@@ -284,8 +303,13 @@ impl Gate {
             }
         }
         let again = unfinished.is_some() || state.history.truncated;
+        if facts.asks() {
+            let source = state.replay_source.as_ref();
+            effect_request.anew = state.dialogue.ask(effect_request.scope, keys, &state.history, source);
+            state.dialogue.notice().iter().for_each(|notice| self.world.front.show(notice));
+        }
         // An intent that is in the journal already is written again only if it was prepared anew.
-        if prepared.is_some() || !unfinished.is_some_and(|unfinished| unfinished.has_intent) {
+        if effect_request.anew || prepared.is_some() || !unfinished.is_some_and(|unfinished| unfinished.has_intent) {
             state.write_intent(&self.world, key, effect_request, &effect, prepared.as_ref())?;
             if facts.needs_intent() && known.is_none() {
                 state.writer.sync()?;
@@ -451,6 +475,8 @@ struct EffectRequest<'a> {
     kind: &'static str,
     request: Value,
     conversation: PrefixDigests,
+    /// Whether it is a question that makes another dialogue of what is recorded.
+    anew: bool,
 }
 
 impl GateState {
@@ -481,11 +507,11 @@ impl GateState {
         effect: &Effect,
         prepared: Option<&Value>,
     ) -> Result<()> {
-        let (kind, scope) = (effect_request.kind, effect_request.scope);
+        let EffectRequest { kind, scope, anew, .. } = effect_request;
         let request = self.intern(effect_request, effect)?;
         let (key, at) = (key.to_string(), world.clock());
         self.writer
-            .append(&Record::Intent(IntentRecord { key: &key, kind, scope, request: &request, prepared, at }))
+            .append(&Record::Intent(IntentRecord { key: &key, kind, scope, request: &request, prepared, anew, at }))
             .map(drop)
     }
 
@@ -525,14 +551,15 @@ impl GateState {
     ) -> Admission {
         self.given_back += 1;
         let shown = effect.facts().replay_display(&outcome);
-        if let ReplayDisplay::Answered(question) = shown {
-            world.front.answered_before(question);
-        }
-        if !self.caught_up() {
-            match shown {
-                ReplayDisplay::Said { markdown, from } => self.unseen.push(said_event(markdown, from)),
-                ReplayDisplay::Answered(_) => self.unseen.clear(),
-                ReplayDisplay::Nothing => {}
+        world.skip_answer(&shown);
+        let is_answer = matches!(shown, ReplayDisplay::Answered { .. });
+        match (self.caught_up(), is_answer) {
+            (true, true) => shown.event().iter().for_each(|event| world.front.show(event)),
+            (true, false) => {}
+            (false, _) => {
+                // The person who answered has seen all messages before.
+                self.unseen.retain(|event| !is_answer || matches!(event, Event::GivenBack { .. }));
+                self.unseen.extend(shown.event());
             }
         }
         match effect.facts().recovery() {
@@ -540,10 +567,6 @@ impl GateState {
             Recovery::Retry | Recovery::Probe => Admission::Recorded(slot, key, outcome),
         }
     }
-}
-
-fn said_event(markdown: &str, from: Option<&str>) -> Event {
-    Event::Said { markdown: markdown.to_owned(), from: from.map(str::to_owned) }
 }
 
 fn check_permitted(effect: &Effect, permissions: &Permissions, reads_only: bool) -> Result<()> {

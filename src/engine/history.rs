@@ -22,6 +22,9 @@ use crate::model::event::EndStatus;
 /// In how many of the latest texts a new text is searched for repeated parts.
 const LAST_TEXTS: usize = 16;
 
+/// The kind of questions in journals.
+const QUESTION: &str = "ask";
+
 /// A recorded outcome: the byte range of its JSON in the journal, parsed only when needed, or its failure.
 #[derive(Clone, Debug)]
 enum StoredOutcome {
@@ -83,6 +86,16 @@ pub struct History {
     /// Whether effects ran concurrently in lines of the first format, which do not record what was delivered together.
     pub unordered: bool,
     times: EffectTimes,
+    questions: HashMap<EffectKey, RecordedQuestion>,
+}
+
+/// A question that the journal has recorded, and lines about it; 0 where there is none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RecordedQuestion {
+    pub(super) scope: String,
+    /// Where it was asked in place of what was recorded before.
+    pub(super) anew: u64,
+    pub(super) answered: u64,
 }
 
 /// The state of an effect, as its journal has recorded it.
@@ -149,6 +162,11 @@ impl History {
                     let prepared = intent.prepared.map(|raw| serde_json::from_str(raw.get()));
                     let prepared = prepared.transpose().map_err(|error| damaged(path, seq, &error))?;
                     history.unfinished.insert(key, prepared);
+                    if intent.kind == QUESTION {
+                        let question = history.questions.entry(key).or_default();
+                        question.scope = intent.scope.clone().into_owned();
+                        question.anew = if intent.anew { seq } else { question.anew };
+                    }
                     process.note_activity(&intent.scope, seq);
                     if line.v == 1 {
                         process.first_format = true;
@@ -164,6 +182,9 @@ impl History {
                         return Ok(());
                     }
                     history.unfinished.remove(&key);
+                    if let Some(question) = history.questions.get_mut(&key).filter(|_| outcome.ok.is_some()) {
+                        question.answered = seq;
+                    }
                     let recorded = match (outcome.ok, outcome.failure) {
                         (Some(raw), None) => StoredOutcome::Ok(place(raw)),
                         (None, Some(failure)) => {
@@ -278,6 +299,18 @@ impl History {
     pub fn forget(&mut self, key: EffectKey) {
         self.outcomes.remove(&key);
         self.unfinished.remove(&key);
+        self.questions.remove(&key);
+    }
+
+    /// Returns the questions that the journal has recorded, by their keys.
+    pub(super) fn questions(&self) -> &HashMap<EffectKey, RecordedQuestion> {
+        &self.questions
+    }
+
+    /// Returns a recorded question by one of its keys.
+    pub(super) fn question(&self, keys: EffectKeys) -> Option<&RecordedQuestion> {
+        let first = || self.questions.get(&keys.first.filter(|_| self.first_format)?);
+        self.questions.get(&keys.key).or_else(first)
     }
 
     /// Returns the state of an effect, and the one of its keys under which the journal has it.
@@ -347,8 +380,15 @@ mod tests {
         let (interrupted, failed) = ("1".repeat(32), "2".repeat(32));
         for (key, code) in [(&interrupted, Code::Interrupted), (&failed, Code::FlowError)] {
             let (request, prepared) = (json!({}), json!({ "from": "here" }));
-            let intent =
-                IntentRecord { key, kind: "git", scope: "/", request: &request, prepared: Some(&prepared), at: 1 };
+            let intent = IntentRecord {
+                key,
+                kind: "git",
+                scope: "/",
+                request: &request,
+                prepared: Some(&prepared),
+                anew: false,
+                at: 1,
+            };
             writer.append(&Record::Intent(intent)).unwrap();
             let failure = Failure::new(code, "it ended");
             writer

@@ -1,13 +1,13 @@
 //! An earlier journal that a run takes outcomes from: the cassette that a test replays, or the run that this one was
 //! forked from. Replayed outcomes are written into the run's own journal, so that it needs the replay source no longer.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::engine::history::{DeliverySlot, History, RecordedState};
+use crate::engine::history::{DeliverySlot, History, RecordedQuestion, RecordedState};
 use crate::error::{Code, Failure, Result};
 use crate::journal::entries;
 use crate::journal::key::{EffectKey, EffectKeys};
@@ -116,6 +116,28 @@ impl ReplaySource {
     /// Tells whether effects must be looked up by their keys of the first format as well.
     pub fn has_first_format(&self) -> bool {
         self.history.first_format
+    }
+
+    /// Returns the questions that the journal has recorded.
+    pub(super) fn questions(&self) -> &HashMap<EffectKey, RecordedQuestion> {
+        self.history.questions()
+    }
+
+    /// Returns a recorded question by one of its keys.
+    pub(super) fn question(&self, keys: EffectKeys) -> Option<&RecordedQuestion> {
+        self.history.question(keys)
+    }
+
+    /// Returns the recorded answer to a question, without taking it.
+    ///
+    /// # Errors
+    ///
+    /// `journal-broken` if the answer cannot be expanded.
+    pub(super) fn answer(&mut self, keys: EffectKeys) -> Result<Option<Value>> {
+        Ok(match self.history.state_of_either(keys)?.1 {
+            RecordedState::Ended(_, Ok(answer)) => Some(answer),
+            RecordedState::Ended(_, Err(_)) | RecordedState::Never | RecordedState::Began(_) => None,
+        })
     }
 
     /// Returns the outcome of an effect and when it is delivered, if the mode takes this class and the journal has it.

@@ -28,7 +28,7 @@ use crate::model::effect::documents::DocumentOp;
 use crate::model::effect::notify::Notification;
 use crate::model::effect::time::TimeOp;
 use crate::model::effect::ui::UiOp;
-use crate::model::effect::{Effect, EffectFacts};
+use crate::model::effect::{Effect, EffectFacts, ReplayDisplay};
 use crate::model::event::Event;
 use crate::model::text::excerpt;
 
@@ -127,6 +127,7 @@ impl World {
                 self.front.show(&Event::Said { markdown: markdown.clone(), from: from.clone() });
                 Some(Value::Null)
             }
+            Effect::Ui(UiOp::Attended) => Some(json!(self.front.attended())),
             Effect::Ui(UiOp::Status { .. } | UiOp::Progress { .. } | UiOp::Ask(_))
             | Effect::Chat(_)
             | Effect::Documents(_)
@@ -138,6 +139,13 @@ impl World {
         }
     }
 
+    /// Lets prepared answers skip the one to a question that the journal has answered.
+    pub fn skip_answer(&self, shown: &ReplayDisplay<'_>) {
+        if let ReplayDisplay::Answered { question, .. } = shown {
+            self.front.answered_before(question);
+        }
+    }
+
     /// Shows an effect that is not recorded: a status or a progress bar.
     pub fn show_unrecorded(&self, effect: &Effect) {
         if let Effect::Ui(op) = effect {
@@ -146,7 +154,7 @@ impl World {
                 UiOp::Progress { label, done, total } => {
                     self.front.show(&Event::Progress { label: label.clone(), done: *done, total: *total });
                 }
-                UiOp::Say { .. } | UiOp::Ask(_) => {}
+                UiOp::Say { .. } | UiOp::Ask(_) | UiOp::Attended => {}
             }
         }
     }
@@ -244,7 +252,8 @@ impl World {
             Effect::Exec(command) => async move { world.command(&command, key, &heartbeat).await }.boxed_local(),
             Effect::Documents(op) => async move { world.document(op, again) }.boxed_local(),
             Effect::Notify(notification) => async move { world.notify(&notification, key, seed).await }.boxed_local(),
-            Effect::Time(_) | Effect::Ui(UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. }) => {
+            Effect::Time(_)
+            | Effect::Ui(UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } | UiOp::Attended) => {
                 ready(Err(Failure::new(Code::Internal, "this effect does not wait"))).boxed_local()
             }
         }

@@ -74,6 +74,10 @@ pub trait FrontEnd {
     /// Dropping the future withdraws the question.
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<serde_json::Value>>;
 
+    /// Tells whether somebody is there for questions: a person at a terminal, a program that reads events, or answers that
+    /// the user prepared. Lines of a pipe that nobody announced do not count: they may be anything.
+    fn attended(&self) -> bool;
+
     /// Notes that the journal answered this question. A front end with a list of prepared answers skips one.
     fn answered_before(&self, _question: &Question) {}
 }

@@ -44,10 +44,16 @@ fn entry(record: ReadRecord<'_>, expander: &mut TextExpander) -> Result<Option<V
         }
         ReadRecord::Open(open) => json!({ "type": "open", "open": *open }),
         ReadRecord::Resume(resume) => json!({ "type": "resume", "resume": resume }),
-        ReadRecord::Intent(intent) => json!({
-            "type": "intent", "key": intent.key, "kind": intent.kind, "scope": intent.scope, "at": intent.at,
-            "request": value(intent.request)?,
-        }),
+        ReadRecord::Intent(intent) => {
+            let mut entry = json!({
+                "type": "intent", "key": intent.key, "kind": intent.kind, "scope": intent.scope, "at": intent.at,
+                "request": value(intent.request)?,
+            });
+            if intent.anew {
+                entry["anew"] = Value::from(true);
+            }
+            entry
+        }
         ReadRecord::Outcome(outcome) => match (outcome.ok, outcome.failure) {
             (Some(ok), _) => {
                 json!({ "type": "outcome", "key": outcome.key, "at": outcome.at, "held": outcome.held, "ok": value(ok)? })

@@ -243,6 +243,9 @@ pub struct IntentRecord<'a> {
     /// What the adapter needs after a crash to find out whether the effect happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prepared: Option<&'a Value>,
+    /// For a question that is asked in place of others: answers of its scope that stand before this line hold no more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub anew: bool,
     pub at: u64,
 }
 
@@ -256,6 +259,8 @@ pub struct ReadIntent<'a> {
     pub request: &'a RawValue,
     #[serde(borrow, default)]
     pub prepared: Option<&'a RawValue>,
+    #[serde(default)]
+    pub anew: bool,
     /// Milliseconds since 1970.
     pub at: u64,
 }

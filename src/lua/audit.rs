@@ -118,11 +118,22 @@ impl Audit<'_> {
             self.tell(path, &place(line, &name), Code::FlowInvalid, message, hint);
         }
         for Change { line, name, message } in changes {
-            let word = place(line, &name);
-            let message = format!("with `host_api = 2`, {message}");
-            self.tell(path, &word, Code::FlowInvalid, message, None);
-            self.diagnostics.iter_mut().rev().take(1).for_each(|told| told.is_remark = true);
+            self.tell_change(path, &place(line, &name), &message);
         }
+        if known.manifest.host_api < 2 {
+            for (word, number) in numbers_of_commands(&words(text)) {
+                let message = format!(
+                    "the number of this command must be given; `number = \"[{number}]\"` says that it may be left out"
+                );
+                self.tell_change(path, &word, &message);
+            }
+        }
+    }
+
+    /// Remarks what would change with version 2 of the host API.
+    fn tell_change(&mut self, path: &str, word: &Word, message: &str) {
+        self.tell(path, word, Code::FlowInvalid, format!("with `host_api = 2`, {message}"), None);
+        self.diagnostics.iter_mut().rev().take(1).for_each(|told| told.is_remark = true);
     }
 
     /// Checks one file, and returns the files that it requires.
@@ -315,6 +326,29 @@ impl Audit<'_> {
             );
         }
     }
+}
+
+/// Returns where commands of a question take a number that is not in brackets, and what it is called.
+fn numbers_of_commands(words: &[Word]) -> Vec<(Word, String)> {
+    let mut found = Vec::new();
+    // Of each open table: whether it has a summary, as commands have, and its number.
+    let mut tables: Vec<(bool, Option<(Word, String)>)> = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let is_key = words.get(at + 1).is_some_and(|next| next.is_sign('='));
+        match (word.name(), tables.last_mut()) {
+            _ if word.is_sign('{') => tables.push((false, None)),
+            _ if word.is_sign('}') => {
+                found.extend(tables.pop().filter(|(is_command, _)| *is_command).and_then(|(_, number)| number));
+            }
+            (Some("summary"), Some((is_command, _))) if is_key => *is_command = true,
+            (Some("number"), Some((_, number))) if is_key => {
+                let name = words.get(at + 2).and_then(Word::text).filter(|name| !name.starts_with('['));
+                *number = name.map(|name| (word.clone(), name.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Returns the globals of flow code, as a VM has them.

@@ -61,6 +61,17 @@ impl TypeFiles {
             let name = name.split('<').next().unwrap_or_default().to_owned();
             self.functions.insert((module, name), Signature { takes, returns });
         }
+        // A function with a type for each way to call it: the first takes most, and what it returns is not the same for all.
+        for declared in types.split(&format!("\n{own}.")).skip(1) {
+            let Some((name, (_, first))) =
+                declared.split_once(" = ").and_then(|(name, kind)| Some((name, kind.split_once(":: ((")?)))
+            else {
+                continue;
+            };
+            let takes = split_closed(first).and_then(|(takes, _)| takes.split_once(':')).map(|(_, kind)| kind.trim());
+            let takes = takes.unwrap_or_default().to_owned();
+            self.functions.insert((module, name.to_owned()), Signature { takes, returns: String::new() });
+        }
     }
 
     /// Returns the table type that a text of a module's types means, if it means one.
@@ -154,6 +165,8 @@ mod tests {
         assert!(reply.name == "Reply" && reply.fields.contains_key("text") && !reply.fields.contains_key("txt"));
         assert_eq!(types.held_by(&reply, "usage").map(|usage| usage.name), Some("Usage".to_owned()));
         assert_eq!(types.taken_by("@nietz/llm", "chat").map(|chat| chat.name), Some("Chat".to_owned()));
+        let asked = types.taken_by("@nietz/ui", "ask").expect("what a question takes");
+        assert!(asked.fields.contains_key("text") && asked.fields.contains_key("commands"));
         let handle = types.returned_by("@nietz/documents", "collection").expect("a handle");
         assert!(handle.fields.contains_key("save"));
         assert!(types.record("@nietz", "Context").is_some_and(|context| context.fields.contains_key("params")));

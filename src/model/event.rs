@@ -47,6 +47,8 @@ pub enum Event {
     Asked { question: Question },
     /// The answer that the flow got.
     Answered { id: String, answer: Value },
+    /// An answer that is recorded was given back to the flow: nobody was asked.
+    GivenBack { question: Question, answer: Value },
     /// A notice of the host for the user.
     Notice { text: String },
     /// Always the last: the run is done, failed, waiting or interrupted.

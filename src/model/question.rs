@@ -26,6 +26,30 @@ pub struct Question {
     /// For `ask`: what may be typed in place of an answer. [`crate::model::typed`] says which line is which.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<TypedCommand>,
+    /// For `ask`: whether only a command is an answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub commands_only: bool,
+    /// The answer that the same question had in a dialogue which has become another. An empty line gives it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Box<Value>>,
+}
+
+impl Question {
+    /// Returns a question without anything that it may have beside its prompt.
+    pub fn new(id: impl Into<String>, kind: QuestionKind, prompt: impl Into<String>) -> Question {
+        Question {
+            id: id.into(),
+            kind,
+            prompt: prompt.into(),
+            default: None,
+            options: Vec::new(),
+            optional: false,
+            complete: Vec::new(),
+            commands: Vec::new(),
+            commands_only: false,
+            before: None,
+        }
+    }
 }
 
 /// What a question asks for.
@@ -61,7 +85,8 @@ pub struct TypedCommand {
     /// What the text behind it is called, if it takes one. It may be left out where this is in brackets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What the number behind it is called, if it takes one. It may be left out.
+    /// What the number behind it is called, if it takes one: in brackets where it may be left out, with `…` where several may
+    /// stand there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<String>,
     /// Words of which one may stand behind it.

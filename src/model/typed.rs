@@ -21,8 +21,42 @@ pub(crate) enum TypedLine {
     },
     /// The user wants to know what can be typed.
     Help,
-    /// Neither an answer nor a command, and why.
-    Refused(String),
+    /// Neither an answer nor a command.
+    Refused(Refusal),
+}
+
+/// Why a line is neither an answer nor a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    why: String,
+    /// The line that was probably meant.
+    pub(crate) meant: Option<String>,
+    /// The line by which it is an answer all the same, where any is.
+    escaped: Option<String>,
+}
+
+impl Refusal {
+    /// Returns what a person is told who has `meant` before them already, and only has to take it.
+    pub(crate) fn told_with_meant(&self) -> String {
+        match &self.escaped {
+            Some(escaped) => format!("{} Enter takes that; `{escaped}` answers with it", self.why),
+            None => format!("{} Enter takes that", self.why),
+        }
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.why)?;
+        match (&self.meant, &self.escaped) {
+            (Some(meant), Some(escaped)) if !meant.starts_with('/') => {
+                write!(f, " Type that, or `{escaped}` to answer with it")
+            }
+            (_, Some(escaped)) => write!(f, " `{escaped}` answers with it"),
+            (Some(_), None) => f.write_str(" Type that"),
+            (None, None) => Ok(()),
+        }
+    }
 }
 
 /// Returns what a line means at a question with these commands.
@@ -36,6 +70,37 @@ pub(crate) fn read(line: &str, commands: &[TypedCommand]) -> TypedLine {
         (Some(answer), _) => TypedLine::Answer(answer.to_owned()),
         (_, Some(behind)) => read_slash(line, behind, commands),
         (None, None) => read_words(line, commands),
+    }
+}
+
+/// Returns what a line means at a question that has only commands for answers: there the slash may be left out of each.
+pub(crate) fn read_command(line: &str, commands: &[TypedCommand]) -> TypedLine {
+    let line = line.trim();
+    let behind = line.strip_prefix('/').unwrap_or(line);
+    let ended = behind.trim_end_matches(['.', '!']).trim_end();
+    // An end belongs to a text, and to nothing else.
+    let with_text = begun(behind, commands).filter(|(command, _)| command.text.is_some());
+    if let Some((command, argument)) = with_text.or_else(|| begun(ended, commands)) {
+        return with_argument(command, argument).unwrap_or_else(|why| refused(why, None, None));
+    }
+    if fold(behind) == HELP {
+        return TypedLine::Help;
+    }
+    let (first, rest) = behind.split_once(char::is_whitespace).unwrap_or((behind, ""));
+    let near = forms(commands).chain([HELP]).find(|form| form.chars().count() >= 3 && is_one_off(form, first));
+    if let Some(near) = near {
+        let meant = format!("{near} {}", rest.trim_start()).trim_end().to_owned();
+        return refused(format!("`{}`: did you mean `{}`?", excerpt(line), excerpt(&meant)), Some(meant), None);
+    }
+    refused(format!("`{}` is no command here; this question takes {}", excerpt(line), usages(commands)), None, None)
+}
+
+/// Returns how each command is typed, as the end of a sentence.
+pub(crate) fn usages(commands: &[TypedCommand]) -> String {
+    let all: Vec<String> = commands.iter().map(|command| format!("`{}`", usage(command))).collect();
+    match all.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        few => few.join(""),
     }
 }
 
@@ -58,37 +123,58 @@ fn read_without_commands(line: &str) -> TypedLine {
     }
 }
 
-fn read_slash(line: &str, behind: &str, commands: &[TypedCommand]) -> TypedLine {
-    // The longest form counts: one may begin like another.
+/// Returns the command that a line begins with, and what stands behind it. The longest form counts: one may begin like another.
+fn begun<'a, 'c>(behind: &'a str, commands: &'c [TypedCommand]) -> Option<(&'c TypedCommand, &'a str)> {
     let begun = commands.iter().flat_map(|command| {
         let forms = std::iter::once(&command.name).chain(&command.words);
         forms.filter_map(move |form| Some((form.len(), command, rest_after(behind, form)?)))
     });
-    if let Some((_, command, argument)) = begun.max_by_key(|(length, ..)| *length) {
-        return with_argument(command, argument, line);
+    begun.max_by_key(|(length, ..)| *length).map(|(_, command, argument)| (command, argument))
+}
+
+fn forms(commands: &[TypedCommand]) -> impl Iterator<Item = &str> {
+    commands.iter().flat_map(|command| std::iter::once(&command.name).chain(&command.words)).map(String::as_str)
+}
+
+fn refused(why: String, meant: Option<String>, escaped: Option<String>) -> TypedLine {
+    TypedLine::Refused(Refusal { why, meant, escaped })
+}
+
+fn read_slash(line: &str, behind: &str, commands: &[TypedCommand]) -> TypedLine {
+    if let Some((command, argument)) = begun(behind, commands) {
+        return with_argument(command, argument).unwrap_or_else(|why| refused(why, None, Some(escape(line))));
     }
     if let Some(argument) = rest_after(behind, HELP) {
-        return if argument.is_empty() { TypedLine::Help } else { misused("/help", argument, "/help", line) };
+        return match argument {
+            "" => TypedLine::Help,
+            argument => refused(misused("/help", argument, "/help"), None, Some(escape(line))),
+        };
     }
     let first = behind.split_whitespace().next().unwrap_or_default();
     let could_be_a_name = behind.starts_with(first) && first.chars().all(|c| c.is_alphanumeric() || "-_'’".contains(c));
     if first.is_empty() || !could_be_a_name {
         return TypedLine::Answer(line.to_owned());
     }
-    let forms = commands.iter().flat_map(|command| std::iter::once(&command.name).chain(&command.words));
-    let near = forms.map(String::as_str).chain([HELP]).find(|form| is_one_off(form, first));
+    let near = forms(commands).chain([HELP]).find(|form| is_one_off(form, first));
     let typed = excerpt(first);
-    TypedLine::Refused(match near {
-        Some(near) => format!("there is no command `/{typed}`: did you mean `/{near}`? {}", escape(line)),
-        None => format!("there is no command `/{typed}`; `/help` lists those that there are. {}", escape(line)),
-    })
+    match near {
+        Some(near) => {
+            let meant = format!("/{near}{}", &behind[first.len()..]);
+            let why = format!("there is no command `/{typed}`: did you mean `/{near}`?");
+            refused(why, Some(meant), Some(escape(line)))
+        }
+        None => {
+            let why = format!("there is no command `/{typed}`; `/help` lists those that there are.");
+            refused(why, None, Some(escape(line)))
+        }
+    }
 }
 
 fn read_words(line: &str, commands: &[TypedCommand]) -> TypedLine {
     let ended = line.trim_end_matches(['.', '!']).trim_end();
     let said = if ended.is_empty() { line } else { ended };
     if let Some((command, argument)) = commands.iter().find_map(|command| Some((command, whole(said, command)?))) {
-        return with_argument(command, argument, line);
+        return with_argument(command, argument).unwrap_or_else(|why| refused(why, None, Some(escape(line))));
     }
     let (first, rest) = said.split_once(char::is_whitespace).unwrap_or((said, ""));
     // A name that is not offered as a word means something else here, such as an option of the prompt: it is no slip.
@@ -100,10 +186,9 @@ fn read_words(line: &str, commands: &[TypedCommand]) -> TypedLine {
             let head = word.split_whitespace().next().unwrap_or_default();
             let mended = format!("{head} {rest}");
             if is_slip(head, first) && whole(&mended, command).is_some() {
-                let (typed, meant) = (excerpt(line), mended.trim());
-                return TypedLine::Refused(format!(
-                    "`{typed}`: did you mean `{meant}`? Type that, or `\\{typed}` to answer with it"
-                ));
+                let meant = mended.trim().to_owned();
+                let why = format!("`{}`: did you mean `{meant}`?", excerpt(line));
+                return refused(why, Some(meant), Some(escape(line)));
             }
         }
     }
@@ -117,34 +202,47 @@ fn whole<'a>(line: &'a str, command: &TypedCommand) -> Option<&'a str> {
 }
 
 fn takes_without_slash(command: &TypedCommand, argument: &str) -> bool {
-    let is_number = !argument.is_empty() && argument.bytes().all(|byte| byte.is_ascii_digit());
-    command.number.is_some() && is_number || command.choices.iter().any(|choice| fold(choice) == fold(argument))
+    numbers(command, argument).is_some() || command.choices.iter().any(|choice| fold(choice) == fold(argument))
 }
 
-fn with_argument(command: &TypedCommand, argument: &str, line: &str) -> TypedLine {
+/// Returns the numbers that stand behind a command, as far as it takes them.
+fn numbers(command: &TypedCommand, argument: &str) -> Option<String> {
+    let name = command.number.as_ref()?;
+    let takes_several = name.trim_matches(['[', ']']).ends_with('…');
+    let numbers: Vec<&str> = match takes_several {
+        true => argument.split([' ', ',']).filter(|part| !part.is_empty()).collect(),
+        false => vec![argument],
+    };
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    (!numbers.is_empty() && numbers.iter().all(is_number)).then(|| numbers.join(" "))
+}
+
+/// Returns the command with what stands behind it, or why that is not what it takes.
+fn with_argument(command: &TypedCommand, argument: &str) -> Result<TypedLine, String> {
     if command.name == HELP && argument.is_empty() {
-        return TypedLine::Help;
+        return Ok(TypedLine::Help);
     }
-    let missing = argument.is_empty() && needs_text(command);
-    let wrong = !argument.is_empty() && command.text.is_none() && !takes_without_slash(command, argument);
-    if missing {
-        return TypedLine::Refused(format!("`/{}` needs a text: `{}`. {}", command.name, usage(command), escape(line)));
-    } else if wrong {
-        return misused(&format!("/{}", command.name), argument, &usage(command), line);
+    if argument.is_empty() && needs_argument(command) {
+        let what = if command.text.is_some() { "text" } else { "number" };
+        return Err(format!("`/{}` needs a {what}: `{}`.", command.name, usage(command)));
     }
-    TypedLine::Command { name: command.name.clone(), argument: argument.to_owned() }
+    if !argument.is_empty() && command.text.is_none() && !takes_without_slash(command, argument) {
+        return Err(misused(&format!("/{}", command.name), argument, &usage(command)));
+    }
+    let argument = numbers(command, argument).unwrap_or_else(|| argument.to_owned());
+    Ok(TypedLine::Command { name: command.name.clone(), argument })
 }
 
-fn misused(command: &str, argument: &str, usage: &str, line: &str) -> TypedLine {
-    let argument = excerpt(argument);
-    TypedLine::Refused(format!("`{command}` does not take `{argument}`: `{usage}`. {}", escape(line)))
+fn misused(command: &str, argument: &str, usage: &str) -> String {
+    format!("`{command}` does not take `{}`: `{usage}`.", excerpt(argument))
 }
 
+/// Returns the line that answers with what was typed.
 fn escape(line: &str) -> String {
-    format!("`\\{}` answers with it", excerpt(line))
+    format!("\\{}", excerpt(line))
 }
 
-/// Returns how a command is typed: `/idea TEXT`, `/back [N]`.
+/// Returns how a command is typed: `/idea TEXT`, `/drop N…`, `/back [N]`.
 pub(crate) fn usage(command: &TypedCommand) -> String {
     let bare = |part: &String| part.trim_matches(['[', ']']).to_owned();
     let parts: Vec<String> = command
@@ -155,13 +253,29 @@ pub(crate) fn usage(command: &TypedCommand) -> String {
         .collect();
     match parts.join("|") {
         none if none.is_empty() => format!("/{}", command.name),
-        text if needs_text(command) => format!("/{} {text}", command.name),
+        text if needs_argument(command) => format!("/{} {text}", command.name),
         text => format!("/{} [{text}]", command.name),
     }
 }
 
 fn needs_text(command: &TypedCommand) -> bool {
-    command.text.as_ref().is_some_and(|text| !text.starts_with('['))
+    command.text.as_ref().is_some_and(|text| !is_optional(text))
+}
+
+/// Whether a text or a number has to stand behind the command. Where choices are offered, too, a number may be left out.
+fn needs_argument(command: &TypedCommand) -> bool {
+    let needs_number = || command.number.as_ref().is_some_and(|number| !is_optional(number));
+    needs_text(command) || command.choices.is_empty() && needs_number()
+}
+
+/// Whether what stands behind a command may be left out, as its name says.
+fn is_optional(name: &str) -> bool {
+    name.starts_with('[')
+}
+
+/// Puts the name of a number into brackets, which says that it may be left out.
+pub(crate) fn bracketed(name: &str) -> String {
+    if is_optional(name) { name.to_owned() } else { format!("[{name}]") }
 }
 
 /// Returns what follows a form of a command, which may be several words; nothing if the line does not begin with it.
@@ -196,6 +310,14 @@ fn is_slip(meant: &str, typed: &str) -> bool {
         4 => is_one_off(meant, typed) && sorted(meant) == sorted(typed),
         5.. => is_one_off(meant, typed),
     }
+}
+
+/// Whether a word of a command line is probably meant as this command of a flow. A text is rarely one word there, so a letter
+/// more or less counts in words of four letters, too.
+pub(crate) fn is_slip_of_command(meant: &str, typed: &str) -> bool {
+    let letters = |word: &str| word.chars().count();
+    let is_longer_or_shorter = letters(meant) == 4 && letters(meant) != letters(typed) && is_one_off(meant, typed);
+    is_slip(meant, typed) || is_longer_or_shorter
 }
 
 /// Whether one letter was added, left out or replaced, or two changed places.
@@ -262,7 +384,7 @@ mod tests {
         let list = json!([
             {"name": "idea", "summary": "adds an idea", "text": "TEXT"},
             {"name": "dive", "summary": "goes deeper", "text": "[ABOUT]", "words": ["dive"]},
-            {"name": "back", "summary": "goes back", "number": "N", "words": ["back"]},
+            {"name": "back", "summary": "goes back", "number": "[N]", "words": ["back"]},
             {"name": "panel", "summary": "asks experts", "choices": ["debate", "exit"], "words": ["panel"]},
             {"name": "solved", "summary": "ends", "words": ["solved", "found it", "résolu", "c'est résolu"]},
             {"name": "quit", "summary": "leaves", "words": ["quit", "exit", "I give up"]},

@@ -95,6 +95,10 @@ impl<F: FrontEnd + ?Sized> FrontEnd for SharedFrontEnd<F> {
         self.0.ask(question)
     }
 
+    fn attended(&self) -> bool {
+        self.0.attended()
+    }
+
     fn answered_before(&self, question: &Question) {
         self.0.answered_before(question);
     }

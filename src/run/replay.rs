@@ -311,4 +311,8 @@ impl FrontEnd for Nobody {
     fn ask<'a>(&'a self, _: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
         nobody()
     }
+
+    fn attended(&self) -> bool {
+        false
+    }
 }

@@ -185,7 +185,7 @@ return nietz.flow {
        |
     13 |   return llm.chat { prompt = prompt }
        |              ^^^^
-    error[flow-invalid]: @nietz/ui has no `shout`; it has ask, choose, confirm, progress, say, status
+    error[flow-invalid]: @nietz/ui has no `shout`; it has ask, attended, choose, confirm, progress, say, status
      --> /tmp/test/work/flows/wrong/room.lua:3:30
       |
     3 | return { say = function() ui.shout("x") end }
@@ -248,7 +248,7 @@ return nietz.flow {
     {"file":"flows/wrong.lua","line":11,"column":19,"pointer":"","message":"there is no prompt `./wrong/gone.md` in this pack","keyword":"template-invalid","severity":"error","code":"template-invalid"}
     {"file":"flows/wrong.lua","line":12,"column":7,"pointer":"","message":"@nietz/llm has no `chatt`; did you mean `chat`?","keyword":"flow-invalid","severity":"error","code":"flow-invalid"}
     {"file":"flows/wrong.lua","line":13,"column":14,"pointer":"","message":"this flow calls a model, but its manifest does not declare that it may; add `permissions = { llm = true }` to its nietz.flow{…}","keyword":"permission-refused","severity":"error","code":"permission-refused"}
-    {"file":"/tmp/test/work/flows/wrong/room.lua","line":3,"column":30,"pointer":"","message":"@nietz/ui has no `shout`; it has ask, choose, confirm, progress, say, status","keyword":"flow-invalid","severity":"error","code":"flow-invalid"}
+    {"file":"/tmp/test/work/flows/wrong/room.lua","line":3,"column":30,"pointer":"","message":"@nietz/ui has no `shout`; it has ask, attended, choose, confirm, progress, say, status","keyword":"flow-invalid","severity":"error","code":"flow-invalid"}
     "#);
     // A module that is not there is told with its neighbours.
     let env = Env::new().flow("wrong", flow);

@@ -54,7 +54,8 @@ fn many_references_to_one_long_text_are_counted_and_refused() {
     writer.append(&Record::Text(TextRecord { id: &id, text: Some(&text), parts: None })).unwrap();
     let request = Value::Array(vec![json!({ "$text": id }); 3000]);
     let key = "1".repeat(32);
-    let intent = IntentRecord { key: &key, kind: "ask", scope: "/", request: &request, prepared: None, at: 1 };
+    let intent =
+        IntentRecord { key: &key, kind: "ask", scope: "/", request: &request, prepared: None, anew: false, at: 1 };
     writer.append(&Record::Intent(intent)).unwrap();
     let ok = request.clone();
     writer
@@ -76,7 +77,15 @@ fn rows_are_looked_for_once_however_many_lines_there_are() {
     for row in 0..8_000_u64 {
         let key = format!("{row:032x}");
         let (request, ok) = (json!({ "row": { "id": row } }), json!({ "path": "rows.jsonl", "at": 900_000 + row }));
-        let intent = IntentRecord { key: &key, kind: "append", scope: "/", request: &request, prepared: None, at: 1 };
+        let intent = IntentRecord {
+            key: &key,
+            kind: "append",
+            scope: "/",
+            request: &request,
+            prepared: None,
+            anew: false,
+            at: 1,
+        };
         writer.append(&Record::Intent(intent)).unwrap();
         writer
             .append(&Record::Outcome(OutcomeRecord { key: &key, ok: Some(&ok), failure: None, held: false, at: 2 }))
@@ -94,7 +103,15 @@ fn a_broken_journal_of_many_lines_is_cut_in_one_pass() {
     let mut writer = brought(&env, RUN, json!({}));
     for line in 0..8_000_u64 {
         let (key, request) = (format!("{line:032x}"), json!({}));
-        let intent = IntentRecord { key: &key, kind: "clock", scope: "/", request: &request, prepared: None, at: 1 };
+        let intent = IntentRecord {
+            key: &key,
+            kind: "clock",
+            scope: "/",
+            request: &request,
+            prepared: None,
+            anew: false,
+            at: 1,
+        };
         writer.append(&Record::Intent(intent)).unwrap();
     }
     writer.sync().unwrap();

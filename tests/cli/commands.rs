@@ -136,7 +136,7 @@ fn an_editor_is_told_by_a_notice_and_answers_by_the_same_rule() {
     let question = &ended.of_type("asked")[0]["question"];
     assert_eq!(
         question["commands"][2],
-        json!({ "name": "back", "summary": "goes back", "number": "N", "words": ["back"] })
+        json!({ "name": "back", "summary": "goes back", "number": "[N]", "words": ["back"] })
     );
 }
 
@@ -165,8 +165,9 @@ fn at_a_terminal_what_is_refused_stays_to_be_corrected() {
     seat.sees("[/help]");
     for (line, why) in REFUSED {
         seat.types(&format!("{line}\r"));
-        // The screen writes what it styles in pieces, and the line has an end.
-        seat.sees(&why[..why.len().min(40)]);
+        // The screen writes what it styles in pieces, and the line has an end. What was meant stands in the line already.
+        let told = why.split_inclusive('?').next().unwrap_or(why);
+        seat.sees(&told[..told.len().min(40)]);
         seat.types("\u{3}");
     }
     for (number, (line, _)) in (1..).zip(HEARD) {
@@ -283,5 +284,132 @@ fn what_a_flow_offers_wrongly_is_told_with_its_line() {
         assert!(failure["message"].as_str().is_some_and(|told| told.contains(why)), "{why}: {ended:?}");
         assert!(failure["place"]["file"].as_str().is_some_and(|file| file.ends_with("flows/kinds.lua")), "{failure}");
         assert_eq!(failure["place"]["line"], 11);
+    }
+}
+
+/// A question that has only commands for answers.
+const ONLY: &str = r#"
+local nietz = require("@nietz")
+local ui = require("@nietz/ui")
+return nietz.flow {
+	name = "only", summary = "Takes commands", host_api = 2,
+	run = function()
+		local heard = {}
+		repeat
+			local said, command, line = ui.ask {
+				id = "findings", prompt = "And now?", text = false, default = "done",
+				commands = {
+					{ name = "drop", summary = "drops findings", number = "N…" },
+					{ name = "keep", summary = "keeps one", number = "N" },
+					{ name = "add", summary = "adds a finding of yours", text = "TEXT" },
+					{ name = "done", summary = "ends", words = { "done", "that is all" } },
+				},
+			}
+			assert(command ~= nil and line ~= nil)
+			table.insert(heard, `{command}({said})`)
+		until command == "done"
+		return heard
+	end,
+}
+"#;
+
+const ONLY_HEARD: &[(&str, &str)] = &[
+    ("drop 2 3", "drop(2 3)"),
+    ("/drop 2,3, 4", "drop(2 3 4)"),
+    ("Drop 5.", "drop(5)"),
+    ("add the cache is stale. Really!", "add(the cache is stale. Really!)"),
+    ("keep 1", "keep(1)"),
+    ("That is all!", "done()"),
+];
+
+const ONLY_REFUSED: &[(&str, &str)] = &[
+    ("dorp 3", "`dorp 3`: did you mean `drop 3`? Type that"),
+    ("drop", "`/drop` needs a number: `/drop N…`."),
+    ("drop -1", "`/drop` does not take `-1`: `/drop N…`."),
+    ("keep 1 2", "`/keep` does not take `1 2`: `/keep N`."),
+    ("add", "`/add` needs a text: `/add TEXT`."),
+    (
+        "the cache is stale",
+        "`the cache is stale` is no command here; this question takes `/drop N…`, `/keep N`, `/add TEXT` or `/done`",
+    ),
+    ("\\done", "`\\done`: did you mean `done`? Type that"),
+];
+
+#[test]
+fn where_only_commands_are_answers_nothing_else_reaches_the_flow_and_the_slash_may_be_left_out() {
+    let heard: Value = ONLY_HEARD.iter().map(|(_, heard)| json!(heard)).collect();
+    let lines = || ONLY_REFUSED.iter().chain(ONLY_HEARD).map(|(line, _)| *line);
+    // A pipe.
+    let env = Env::new().flow("only", ONLY);
+    let ended =
+        env.nietz(["run", "only"]).stdin(lines().map(|line| format!("{line}\n")).collect::<String>()).go().exits(0);
+    for (line, why) in ONLY_REFUSED {
+        assert!(ended.stdout.contains(&format!("> {line}\n  {why}")), "{line}: {}", ended.stdout);
+    }
+    assert_eq!(env.journal().lines.last().expect("lines")["is"]["end"]["result"], heard);
+    // An editor.
+    let env = Env::new().flow("only", ONLY);
+    let answers: String = lines().map(|line| format!("{}\n", json!({ "id": "findings", "answer": line }))).collect();
+    let ended = env.run(["only"]).stdin(answers).go().exits(0);
+    assert_eq!(ended.result(), heard);
+    assert_eq!(ended.of_type("asked")[0]["question"]["commands_only"], true);
+    // A file of answers.
+    let all: Vec<&str> = ONLY_HEARD.iter().map(|(line, _)| *line).collect();
+    let env = Env::new().flow("only", ONLY).file("answers.yaml", json!({ "findings": all }).to_string());
+    assert_eq!(env.run(["only", "--answers", "answers.yaml"]).go().exits(0).result(), heard);
+    for (line, why) in ONLY_REFUSED {
+        let env = Env::new().flow("only", ONLY).file("answers.yaml", json!({ "findings": line }).to_string());
+        let ended = env.run(["only", "--answers", "answers.yaml"]).go().exits(2);
+        assert_eq!(ended.failure(), "answer-invalid", "{line}");
+        let told = ended.ending()["failure"].to_string();
+        assert!(told.contains(&json!(why).to_string().trim_matches('"').to_owned()), "{line}: {told}");
+    }
+    // A terminal: what was probably meant stands in the line, and Enter takes it.
+    let env = Env::new().flow("only", ONLY);
+    let mut seat = env.nietz(["run", "only"]).var("TERM", "xterm").at_a_terminal();
+    seat.sees("And now?");
+    seat.sees("[done]");
+    seat.types("dorp 3\r");
+    seat.sees("did you mean `drop 3`? Enter takes that");
+    seat.types("\r");
+    seat.sees("[done]");
+    seat.sees("\u{1b}[?25h");
+    seat.types("nonsense\r");
+    seat.sees("is no command here");
+    seat.types("\u{3}/help\r");
+    seat.sees("One of these commands");
+    seat.sees("Enter alone: done");
+    seat.types("\r");
+    assert_eq!(seat.end(), Some(0));
+    assert_eq!(recorded(&env), ["drop 3", "done"]);
+}
+
+#[test]
+fn a_default_is_a_command_with_its_slash_and_a_text_without_it() {
+    for (default, heard) in [("/done", "done()"), ("done", "=done"), ("/nothing", "=/nothing")] {
+        let flow = FLOW
+            .replace("optional = true,", &format!("default = \"{default}\","))
+            .replace("\"solved\", \"found it\"", "\"done\"");
+        let flow = flow.replace("name = \"solved\"", "name = \"done\"");
+        let env = Env::new().flow("asks", &flow);
+        assert_eq!(env.run(["asks"]).stdin("\n").go().exits(0).result(), json!([heard]), "{default}");
+    }
+}
+
+#[test]
+fn a_question_of_commands_alone_that_no_command_can_answer_is_refused() {
+    const COMMANDS: &str = "commands = { { name = 'drop', summary = 'drops one', number = 'N' } }";
+    for (fields, why) in [
+        (format!("text = false, default = 'drop', {COMMANDS}"), "the default is one of the commands: `/drop N`"),
+        (format!("text = false, optional = true, {COMMANDS}"), "an empty line is no command"),
+        ("text = false".to_owned(), "a question needs `commands`"),
+    ] {
+        let flow = format!(
+            "local nietz = require('@nietz')\nlocal ui = require('@nietz/ui')\nreturn nietz.flow {{ name = 'only', \
+             summary = 'x', host_api = 2, run = function() ui.ask {{ id = 'x', prompt = '?', {fields} }} end }}"
+        );
+        let ended = Env::new().flow("only", &flow).run(["only"]).stdin("drop 1\n").go().exits(1);
+        let told = ended.ending()["failure"]["message"].clone();
+        assert!(told.as_str().is_some_and(|told| told.contains(why)), "{fields}: {told}");
     }
 }

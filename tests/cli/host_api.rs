@@ -188,4 +188,12 @@ fn what_the_second_version_changes_is_remarked_where_it_stands() {
         assert!(note.starts_with(&format!("{line} with `host_api = 2`")) && note.contains(part), "{note}");
     }
     assert_eq!(told("host_api = 2,", body), (Vec::new(), Vec::new()));
+    // A number behind a command may be left out only where its name is in brackets.
+    let body = r#"local commands = { { name = "back", summary = "goes back", number = "N" },
+    { name = "on", number = "[N]", summary = "goes on" } }
+    return { commands, { number = "7" } }"#;
+    let (errors, notes) = told("", body);
+    assert_eq!((errors, notes.len()), (Vec::new(), 1), "{notes:?}");
+    assert!(notes[0].contains("the number of this command must be given; `number = \"[N]\"`"), "{notes:?}");
+    assert_eq!(told("host_api = 2,", body), (Vec::new(), Vec::new()));
 }

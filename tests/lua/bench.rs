@@ -194,6 +194,10 @@ impl FrontEnd for Front {
         }))
         .boxed_local()
     }
+
+    fn attended(&self) -> bool {
+        true
+    }
 }
 
 /// A model that says "hello", or a smallest value that is valid by the schema; `fake/echo` and `seeded/echo` say the

@@ -30,6 +30,11 @@ fn read(module: &str, types: &str) -> (Vec<Documented>, Vec<String>, Vec<String>
         if let Some(rest) = line.strip_prefix(&format!("function {module}.")) {
             let name = rest.split(['(', '<']).next().unwrap_or_default().to_owned();
             functions.push(Documented { name, doc });
+        } else if let Some(rest) = line.strip_prefix(&format!("{module}."))
+            && rest.contains("((")
+        {
+            // A function with a type for each way to call it.
+            functions.push(Documented { name: rest.split(' ').next().unwrap_or_default().to_owned(), doc });
         } else if let Some(rest) = line.strip_prefix(&format!("{module}.")) {
             fields.push(rest.split(' ').next().unwrap_or_default().to_owned());
         } else if let Some((name, _)) = line.trim().split_once(": (self: Handle") {

@@ -269,16 +269,8 @@ pub(super) fn only_model(machine: &Machine, flow: &Flow, front: &FrontArgs) -> R
 
 fn ask(machine: &Machine, flow: &str, folder: &str, items: &Items) -> Result<bool> {
     let list: String = items.iter().map(|item| format!("\n  {}", asked_for(item))).collect();
-    let question = Question {
-        id: "trust".to_owned(),
-        kind: QuestionKind::Confirm,
-        prompt: format!("{} asks in {}:{list}\nDo you trust this folder with that?", line(flow), line(folder)),
-        default: Some(false.into()),
-        options: Vec::new(),
-        optional: false,
-        complete: Vec::new(),
-        commands: Vec::new(),
-    };
+    let prompt = format!("{} asks in {}:{list}\nDo you trust this folder with that?", line(flow), line(folder));
+    let question = Question { default: Some(false.into()), ..Question::new("trust", QuestionKind::Confirm, prompt) };
     let front = ui::open(Mode::Auto, true, "trust", &machine.environment, &machine.redactor());
     Ok(runtime()?.block_on(front.ask(&question))? == true)
 }

@@ -108,16 +108,7 @@ pub(in crate::cli) fn ask(
         _ => format!("May {pack} do only this: {}?", line(&asked.join(", "))),
     };
     let front = ui::open(Mode::Auto, true, "pack", &machine.environment, &machine.redactor());
-    let question = Question {
-        id: "trust".to_owned(),
-        kind: QuestionKind::Confirm,
-        prompt,
-        default: Some(false.into()),
-        options: Vec::new(),
-        optional: false,
-        complete: Vec::new(),
-        commands: Vec::new(),
-    };
+    let question = Question { default: Some(false.into()), ..Question::new("trust", QuestionKind::Confirm, prompt) };
     let answer = runtime()?.block_on(front.ask(&question)).map_err(|failure| match failure.code {
         Code::AnswerMissing => failure.hint("where nobody is: --yes, with --allow for what is granted"),
         _ => failure,

@@ -244,6 +244,10 @@ impl FrontEnd for TracingFrontEnd {
         self.inner.ask(question)
     }
 
+    fn attended(&self) -> bool {
+        self.inner.attended()
+    }
+
     fn answered_before(&self, question: &Question) {
         self.inner.answered_before(question);
     }

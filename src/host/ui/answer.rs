@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::error::{Code, Failure};
 use crate::model::question::{Question, QuestionKind, QuestionOption};
 use crate::model::text::{clean, excerpt};
-use crate::model::typed::{self, TypedLine};
+use crate::model::typed::{self, Refusal, TypedLine};
 
 /// What was said to a question.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,9 +32,9 @@ pub(crate) fn parse(question: &Question, text: &str) -> Result<Said, String> {
         return empty_answer(question).map(Said::Answer);
     }
     let line = if question.kind == QuestionKind::Ask { clean(text) } else { text.to_owned() };
-    let said = match typed::read(&line, &question.commands) {
+    let said = match read(question, &line) {
         TypedLine::Help => return Ok(Said::Help),
-        TypedLine::Refused(why) => return Err(why),
+        TypedLine::Refused(refusal) => return Err(refusal.to_string()),
         TypedLine::Answer(answer) if question.commands.is_empty() => answer,
         TypedLine::Answer(_) | TypedLine::Command { .. } => line,
     };
@@ -44,6 +44,21 @@ pub(crate) fn parse(question: &Question, text: &str) -> Result<Said, String> {
         QuestionKind::Confirm => confirm(&said),
     }
     .map(Said::Answer)
+}
+
+fn read(question: &Question, line: &str) -> TypedLine {
+    match question.commands_only {
+        true => typed::read_command(line, &question.commands),
+        false => typed::read(line, &question.commands),
+    }
+}
+
+/// Returns the refusal of a text that was probably meant as another one.
+pub(crate) fn slip(question: &Question, text: &str) -> Option<Refusal> {
+    match read(question, &clean(text.trim())) {
+        TypedLine::Refused(refusal) => Some(refusal).filter(|refusal| refusal.meant.is_some()),
+        TypedLine::Answer(_) | TypedLine::Command { .. } | TypedLine::Help => None,
+    }
 }
 
 /// Returns what this JSON value says.
@@ -66,18 +81,22 @@ pub(crate) fn check(question: &Question, value: &Value) -> Result<Said, String> 
     }
 }
 
-/// Returns the default answer, which an empty text means; `None` if there is none.
+/// Returns the answer that an empty text means: that of an earlier dialogue, or the default; `None` if there is none.
 pub(crate) fn default(question: &Question) -> Option<Value> {
+    if let Some(before) = question.before.as_deref().filter(|before| is_answer_still(question, before)) {
+        return Some(before.clone());
+    }
     match question.default.as_ref() {
         // A null default is no default; without this arm, `check` and `default` would call each other forever.
         None | Some(Value::Null) => None,
         Some(Value::String(text)) if text.trim().is_empty() => {
             (question.kind == QuestionKind::Ask).then(|| Value::from(""))
         }
-        // The default is an answer, whatever it reads like.
+        // The default is an answer, whatever it reads like: a command only with its slash, or where nothing else is an answer.
         Some(Value::String(text)) if question.kind == QuestionKind::Ask => {
             let text = clean(text.trim());
-            Some(Value::from(if question.commands.is_empty() {
+            let is_command = text.starts_with('/') && matches!(read(question, &text), TypedLine::Command { .. });
+            Some(Value::from(if question.commands.is_empty() || question.commands_only || is_command {
                 text
             } else {
                 typed::line_for(&text, &question.commands)
@@ -90,6 +109,12 @@ pub(crate) fn default(question: &Question) -> Option<Value> {
     }
 }
 
+/// Tells whether an answer of an earlier dialogue is one by today's commands.
+fn is_answer_still(question: &Question, before: &Value) -> bool {
+    let alone = Question { before: None, ..question.clone() };
+    question.commands.is_empty() || matches!(check(&alone, before), Ok(Said::Answer(_)))
+}
+
 /// Returns a hint for the end of a prompt that shows what an empty line means, and that there are commands. It uses signs
 /// rather than words, because the prompt is in the language of the flow.
 pub(crate) fn hint(question: &Question) -> String {
@@ -100,6 +125,7 @@ pub(crate) fn hint(question: &Question) -> String {
         (QuestionKind::Confirm, None) => " (y/n)".to_owned(),
         (QuestionKind::Ask, Some(value)) => match display_text(question, value) {
             text if text.is_empty() => " [↵]".to_owned(),
+            text if question.before.is_some() => format!(" [{}]", excerpt(&text)),
             text => format!(" [{text}]"),
         },
         (QuestionKind::Ask, None) if question.optional => " [↵]".to_owned(),
@@ -111,6 +137,7 @@ pub(crate) fn hint(question: &Question) -> String {
 /// Returns the allowed answers, as the end of a sentence.
 pub(crate) fn allowed_answers(question: &Question) -> String {
     match question.kind {
+        QuestionKind::Ask if question.commands_only => typed::usages(&question.commands),
         QuestionKind::Ask if !question.commands.is_empty() => "any text, or a command (`/help` lists them)".to_owned(),
         QuestionKind::Ask if question.optional => "any text, or nothing".to_owned(),
         QuestionKind::Ask => "any text".to_owned(),
@@ -146,6 +173,18 @@ pub(crate) fn display_text(question: &Question, answer: &Value) -> String {
         }
         other => clean(&other.to_string()),
     }
+}
+
+/// Returns the line of a question whose recorded answer was given back: the last line of its prompt, and the answer.
+pub(crate) fn given_back_text(question: &Question, answer: &Value) -> String {
+    let (_, last) = split_prompt(&question.prompt);
+    format!("? {} › {} (as before)", excerpt(last), excerpt(&display_text(question, answer)))
+}
+
+/// Splits a prompt into the introduction and its last line, the question itself.
+pub(crate) fn split_prompt(prompt: &str) -> (&str, &str) {
+    let prompt = prompt.trim();
+    prompt.rsplit_once('\n').map_or(("", prompt), |(before, last)| (before, last.trim()))
 }
 
 /// Returns the failure for an invalid answer that nobody can correct.
@@ -311,6 +350,18 @@ mod tests {
         assert_eq!(put(json!({"id": "a", "type": "ask", "prompt": "?", "default": ""})), " [↵]");
         assert_eq!(put(json!({"id": "a", "type": "confirm", "prompt": "?", "default": true})), " (Y/n)");
         assert_eq!(put(json!({"id": "a", "type": "confirm", "prompt": "?"})), " (y/n)");
+    }
+
+    #[test]
+    fn an_earlier_answer_is_offered_again_unless_its_command_is_gone() {
+        let asked = |before: &str, commands: serde_json::Value| {
+            let fields = json!({"id": "a", "type": "ask", "prompt": "?", "default": "tea", "before": before, "commands": commands});
+            default(&question(fields))
+        };
+        let back = json!([{"name": "back", "summary": "goes back"}]);
+        assert_eq!(asked("/back", back.clone()), Some(json!("/back")));
+        assert_eq!(asked("/gone", back), Some(json!("tea")));
+        assert_eq!(asked("/gone", json!([])), Some(json!("/gone")));
     }
 
     #[test]

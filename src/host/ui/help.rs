@@ -9,11 +9,14 @@ use crate::model::typed;
 pub(super) fn lines(question: &Question) -> Vec<String> {
     let mut out = match question.kind {
         QuestionKind::Ask if question.commands.is_empty() => vec!["Any text is an answer.".to_owned()],
+        QuestionKind::Ask if question.commands_only => {
+            vec!["One of these commands, with or without its slash:".to_owned()]
+        }
         QuestionKind::Ask => vec!["Any text is an answer, but for these commands:".to_owned()],
         QuestionKind::Confirm => vec!["yes or no, y or n".to_owned()],
         QuestionKind::Choose => options(question),
     };
-    out.extend(commands(&question.commands));
+    out.extend(commands(question));
     let default = answer::default(question);
     out.extend(match default.map(|value| answer::display_text(question, &value)) {
         Some(shown) if !shown.is_empty() => Some(format!("Enter alone: {}", line(&shown))),
@@ -37,15 +40,16 @@ fn options(question: &Question) -> Vec<String> {
     out
 }
 
-fn commands(commands: &[TypedCommand]) -> Vec<String> {
-    if commands.is_empty() {
+fn commands(question: &Question) -> Vec<String> {
+    if question.commands.is_empty() {
         return Vec::new();
     }
     let own: Vec<(String, String)> =
-        commands.iter().map(|command| (line(&typed::usage(command)).into_owned(), summary(command))).collect();
+        question.commands.iter().map(|command| (line(&typed::usage(command)).into_owned(), summary(command))).collect();
     let others = [("/help", "shows this"), ("\\TEXT", "answers with TEXT, whatever it begins with")];
-    let others = others.into_iter().filter(|(usage, _)| !own.iter().any(|(own, _)| own == usage));
-    let others: Vec<(String, String)> = others.map(|(usage, told)| (usage.to_owned(), told.to_owned())).collect();
+    let others = &others[..if question.commands_only { 1 } else { 2 }];
+    let others = others.iter().filter(|(usage, _)| !own.iter().any(|(own, _)| own == usage));
+    let others: Vec<(String, String)> = others.map(|(usage, told)| ((*usage).to_owned(), (*told).to_owned())).collect();
     let rows = || own.iter().chain(&others);
     let width = rows().map(|(usage, _)| usage.chars().count()).filter(|width| *width <= 24).max().unwrap_or_default();
     rows().map(|(usage, told)| format!("  {usage:width$}  {told}")).collect()

@@ -40,6 +40,8 @@ pub(crate) struct Json {
     run: String,
     lines: Lines,
     out: OutputStream,
+    /// Whether a program may answer: standard input is not nothing.
+    is_read: bool,
     seq: Cell<u64>,
     ended: Cell<bool>,
     /// Running calls whose text is not meant for the user: a flow may reject a reply after validating it.
@@ -68,11 +70,12 @@ struct AnswerLine {
 }
 
 impl Json {
-    pub(crate) fn new(run: &str, input: Box<dyn BufRead + Send>, out: Box<dyn Write + Send>) -> Json {
+    pub(crate) fn new(run: &str, is_read: bool, input: Box<dyn BufRead + Send>, out: Box<dyn Write + Send>) -> Json {
         Json {
             run: run.to_owned(),
             lines: Lines::new(input),
             out: OutputStream::new(out),
+            is_read,
             seq: Cell::new(0),
             ended: Cell::new(false),
             hidden: RefCell::default(),
@@ -155,6 +158,10 @@ impl FrontEnd for Json {
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
         self.answer(question).boxed_local()
     }
+
+    fn attended(&self) -> bool {
+        self.is_read
+    }
 }
 
 /// Writes the last line if the host ends without one.
@@ -193,7 +200,7 @@ mod tests {
 
     fn json_end(input: &'static str) -> (Json, Captured) {
         let out = Captured::default();
-        (Json::new("r1", Box::new(Cursor::new(input)), out.stream()), out)
+        (Json::new("r1", true, Box::new(Cursor::new(input)), out.stream()), out)
     }
 
     #[test]

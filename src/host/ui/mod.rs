@@ -30,7 +30,7 @@ mod verbose;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, IsTerminal};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use self::hangup::TerminalReader;
 use self::json::Json;
@@ -74,7 +74,7 @@ fn open_unredacted(
         false => Box::new(RedactedLines::new(BufReader::new(io::stdin()), redactor.clone())),
     };
     if mode == Mode::Json {
-        return Box::new(Json::new(run, input, Box::new(io::stdout())));
+        return Box::new(Json::new(run, !is_null_device(io::stdin().as_fd()), input, Box::new(io::stdout())));
     }
     let features = TerminalFeatures::of(env);
     if typed
@@ -94,6 +94,14 @@ fn open_unredacted(
     let streams = Streams { input, out: Box::new(io::stdout()), err: Box::new(io::stderr()) };
     let pipe = Pipe::new(run, questions, streams);
     Box::new(if by_pipe { pipe } else { pipe.announcing() })
+}
+
+/// Tells whether a stream is the device that has nothing to read.
+fn is_null_device(stream: BorrowedFd<'_>) -> bool {
+    let null = rustix::fs::stat("/dev/null").ok();
+    let kind = |stat: &rustix::fs::Stat| rustix::fs::FileType::from_raw_mode(stat.st_mode);
+    let (Some(null), Ok(stream)) = (null, rustix::fs::fstat(stream)) else { return false };
+    kind(&stream) == rustix::fs::FileType::CharacterDevice && stream.st_rdev == null.st_rdev
 }
 
 /// The features of the terminal, by the environment.

@@ -21,6 +21,7 @@ use super::ending::{self, RunEnding};
 use super::help;
 use super::lines::Lines;
 use super::out::{OutputStream, indent_lines, safe};
+use super::terminal::stream::edges;
 use super::verbose;
 use crate::error::Result;
 use crate::host::FrontEnd;
@@ -45,6 +46,20 @@ pub(crate) enum QuestionMode {
     OnStderr,
 }
 
+/// What was printed last: a blank line separates speakers, and texts that would be one in Markdown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LastBlock {
+    Nothing,
+    /// A text that ends with a list.
+    List,
+    /// A text of one line, such as a step that is told. Such lines stand together.
+    Line,
+    /// A text of several lines.
+    Text,
+    /// A question, or data: what follows begins a line and needs no more.
+    Other,
+}
+
 /// What the user is told when a pipe begins to answer questions.
 const BY_PIPE: &str = "standard input answers the questions, a line each; `--answers -` says so and spares this line";
 
@@ -57,13 +72,15 @@ pub(crate) struct Pipe {
     questions: QuestionMode,
     /// Whether the user still has to be told that answers come from a pipe.
     announces: Cell<bool>,
+    /// Whether nobody said that the pipe answers.
+    is_unsaid: bool,
     started: Instant,
     /// The running calls that are shown: speaker and text so far.
     streams: RefCell<HashMap<String, (String, String)>>,
     /// Announced questions that were not asked here; an answers file may answer them instead.
     open: RefCell<HashMap<String, Question>>,
-    /// Whether nothing was printed yet; a blank line separates later speakers.
-    fresh: Cell<bool>,
+    /// What was printed last.
+    last: Cell<LastBlock>,
     /// One question at a time, in the order in which they were asked.
     turn: Mutex<()>,
 }
@@ -77,18 +94,19 @@ impl Pipe {
             err: OutputStream::new(streams.err),
             questions,
             announces: Cell::new(false),
+            is_unsaid: false,
             started: Instant::now(),
             streams: RefCell::default(),
             open: RefCell::default(),
-            fresh: Cell::new(true),
+            last: Cell::new(LastBlock::Nothing),
             turn: Mutex::new(()),
         }
     }
 
-    /// Tells the user at the first answer from a pipe that answers come from there.
+    /// Makes a front end of which nobody said that it answers: the user is told at the first answer from a pipe.
     pub(crate) fn announcing(self) -> Pipe {
         self.announces.set(self.questions == QuestionMode::Echoed);
-        self
+        Pipe { is_unsaid: true, ..self }
     }
 
     /// Returns the stream for questions and their answers.
@@ -100,42 +118,59 @@ impl Pipe {
     }
 
     fn say(&self, from: Option<&str>, markdown: &str) {
-        let mut text = safe(data(markdown.trim_end()));
-        text.push('\n');
-        if let Some(from) = from.filter(|from| !from.is_empty()) {
-            let gap = if self.fresh.get() { "" } else { "\n" };
-            text = format!("{gap}{}:\n{text}", safe(from));
-        }
-        self.fresh.set(false);
-        self.out.put(&text);
+        let markdown = markdown.trim_end();
+        let shown = data(markdown);
+        let is_data = shown.len() < markdown.len();
+        let (list_first, list_last) = edges(markdown);
+        let from = from.filter(|from| !from.is_empty());
+        let has_gap = match self.last.get() {
+            LastBlock::Nothing => false,
+            _ if from.is_some() => true,
+            LastBlock::Line => !list_first && !is_data && markdown.contains('\n'),
+            LastBlock::List => !list_first && !is_data,
+            LastBlock::Text => !is_data,
+            LastBlock::Other => false,
+        };
+        let gap = if has_gap { "\n" } else { "" };
+        let from = from.map(|from| format!("{}:\n", safe(from))).unwrap_or_default();
+        self.last.set(match (is_data, list_last) {
+            (true, _) => LastBlock::Other,
+            (false, true) => LastBlock::List,
+            (false, false) if markdown.contains('\n') => LastBlock::Text,
+            (false, false) => LastBlock::Line,
+        });
+        self.out.put(&format!("{gap}{from}{}\n", safe(shown)));
     }
 
     async fn answer(&self, question: &Question) -> Result<Value> {
         let _turn = self.turn.lock().await;
         self.open.borrow_mut().remove(&question.id);
         let output = self.question_output();
-        self.fresh.set(false);
+        self.last.set(LastBlock::Other);
         output.put(&question_text(question));
         loop {
-            output.put("> ");
+            // Until a line comes, nobody knows whether the pipe answers: what is told of that stands before the answer.
+            let (before, after) = if self.announces.get() { ("", "> ") } else { ("> ", "") };
+            output.put(before);
             // If the output is closed, nobody sees the question, so no line can be meant as its answer.
             let unseen = output.is_closed() && self.questions != QuestionMode::Typed;
             let line = if unseen { None } else { self.lines.next().await };
             let Some(line) = line else {
-                output.put("\n");
+                output.put(&format!("{after}\n"));
                 return Err(self.lines.end_failure(question, &self.run));
             };
             if self.announces.take() {
                 self.err.put(&format!("{}\n", indent_lines(BY_PIPE)));
             }
             if self.questions == QuestionMode::Echoed {
-                output.put(&format!("{}\n", safe(&line)));
+                output.put(&format!("{after}{}\n", safe(&line)));
             }
             match answer::parse(question, &line) {
                 Ok(Said::Help) => output.put(&indented(&help::lines(question))),
                 Ok(Said::Answer(value)) => {
-                    if line.trim().is_empty() && self.questions == QuestionMode::Echoed {
-                        output.put(&format!("  ({})\n", answer::display_text(question, &value)));
+                    let meant = answer::display_text(question, &value);
+                    if line.trim().is_empty() && !meant.is_empty() && self.questions == QuestionMode::Echoed {
+                        output.put(&format!("  ({meant})\n"));
                     }
                     return Ok(value);
                 }
@@ -186,8 +221,13 @@ impl FrontEnd for Pipe {
                 let open = self.open.borrow_mut().remove(id);
                 if let Some(question) = open {
                     let shown = safe(&answer::display_text(&question, answer));
+                    self.last.set(LastBlock::Other);
                     self.question_output().put(&format!("{}> {shown}\n", question_text(&question)));
                 }
+            }
+            Event::GivenBack { question, answer } => {
+                self.last.set(LastBlock::Other);
+                self.question_output().put(&format!("{}\n", safe(&answer::given_back_text(question, answer))));
             }
             Event::Notice { text } => self.err.put(&format!("{}\n", indent_lines(text))),
             Event::RunEnded { status, failure, spent, .. } => {
@@ -201,6 +241,10 @@ impl FrontEnd for Pipe {
 
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
         self.answer(question).boxed_local()
+    }
+
+    fn attended(&self) -> bool {
+        self.questions != QuestionMode::Echoed || !self.is_unsaid
     }
 }
 
@@ -330,6 +374,32 @@ mod tests {
 
         a:
         three
+        ");
+    }
+
+    #[test]
+    fn a_blank_line_stands_where_markdown_would_make_one_text_of_two() {
+        let (pipe, out, _) = pipe("");
+        for markdown in
+            ["step one", "step two", "- a", "- b", "a text", "# Long\n\nIts lines.", "Next.", "```\n1,2\n```", "end"]
+        {
+            pipe.show(&Event::Said { markdown: markdown.into(), from: None });
+        }
+        assert_snapshot!(out.text(), @r"
+        step one
+        step two
+        - a
+        - b
+
+        a text
+
+        # Long
+
+        Its lines.
+
+        Next.
+        1,2
+        end
         ");
     }
 

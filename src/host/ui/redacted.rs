@@ -116,6 +116,11 @@ impl FrontEnd for RedactingFrontEnd {
                 self.redactor.value(&mut answer);
                 Event::Answered { id: id.clone(), answer }
             }
+            Event::GivenBack { question, answer } => {
+                let mut answer = answer.clone();
+                self.redactor.value(&mut answer);
+                Event::GivenBack { question: question.clone(), answer }
+            }
             Event::Notice { text } => Event::Notice { text: self.text(text) },
             Event::RunEnded { status, result, failure, usage, calls, spent, verdict } => {
                 let mut result = result.clone();
@@ -135,6 +140,10 @@ impl FrontEnd for RedactingFrontEnd {
 
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
         self.inner.ask(question)
+    }
+
+    fn attended(&self) -> bool {
+        self.inner.attended()
     }
 }
 
@@ -200,7 +209,7 @@ mod tests {
     #[test]
     fn a_key_that_comes_in_pieces_is_never_shown() {
         let out = Captured::default();
-        let json = Json::new("r1", Box::new(Cursor::new("")), out.stream());
+        let json = Json::new("r1", true, Box::new(Cursor::new("")), out.stream());
         let front = RedactingFrontEnd::new(Box::new(json), redactor());
         for text in ["the key: plan", "ted-sec", "ret", "-1 and so on, plan", "ned"] {
             front.show(&delta("a", text));

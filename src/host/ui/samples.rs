@@ -26,7 +26,7 @@ pub(super) fn topic() -> Question {
 pub(super) fn next() -> Question {
     question(json!({"id": "next", "type": "ask", "prompt": "What next?", "optional": true, "commands": [
         {"name": "idea", "summary": "adds an idea of yours", "text": "TEXT"},
-        {"name": "back", "summary": "goes back", "number": "N", "words": ["back"]},
+        {"name": "back", "summary": "goes back", "number": "[N]", "words": ["back"]},
         {"name": "panel", "summary": "asks experts", "choices": ["debate", "exit"], "words": ["panel"]},
     ]}))
 }
@@ -122,6 +122,7 @@ pub(super) fn all() -> Vec<Event> {
         Event::Asked { question: next() },
         Event::Answered { id: "shape".to_owned(), answer: json!("round") },
         Event::Answered { id: "save".to_owned(), answer: json!(true) },
+        Event::GivenBack { question: save(), answer: json!(true) },
         Event::Notice { text: "by the way".to_owned() },
         finished(EndStatus::Waiting, Some(failure())),
     ]
@@ -143,10 +144,11 @@ fn there_is_a_sample_of_every_event() {
         Event::Progress { .. } => 10,
         Event::Asked { .. } => 11,
         Event::Answered { .. } => 12,
-        Event::Notice { .. } => 13,
-        Event::RunEnded { .. } => 14,
+        Event::GivenBack { .. } => 13,
+        Event::Notice { .. } => 14,
+        Event::RunEnded { .. } => 15,
     };
     let mut places: Vec<usize> = all().iter().map(place).collect();
     places.dedup();
-    assert_eq!(places, (0..15).collect::<Vec<_>>());
+    assert_eq!(places, (0..16).collect::<Vec<_>>());
 }

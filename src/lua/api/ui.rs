@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::lua::api::args::{Args, invalid};
-use crate::lua::api::{ModuleBuilder, vm_error};
+use crate::lua::api::{ModuleBuilder, is_written_for, vm_error};
 use crate::lua::convert;
 use crate::lua::request::{Request, outcome_to_nil};
 use crate::lua::vm::Vm;
@@ -24,6 +24,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("say", say)?
         .effect("choose", choose)?
         .effect("confirm", confirm)?
+        .effect("attended", attended)?
         .effect("status", status)?
         .effect("progress", progress)?
         .build())
@@ -83,6 +84,21 @@ struct AskOptions {
     complete: Vec<String>,
     #[serde(default)]
     commands: Vec<TypedCommand>,
+    #[serde(default = "yes")]
+    text: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Returns commands as the rule of [`typed`] has them. In flows of version 1 a number may always be left out.
+fn commands(lua: &Lua, mut commands: Vec<TypedCommand>) -> Vec<TypedCommand> {
+    if !is_written_for(lua, 2) {
+        let numbers = commands.iter_mut().filter_map(|command| command.number.as_mut());
+        numbers.for_each(|number| *number = typed::bracketed(number));
+    }
+    commands
 }
 
 /// The most commands that a question may offer.
@@ -94,24 +110,46 @@ fn ask(lua: &Lua, values: MultiValue) -> Result<Request> {
         return Err(invalid(format!("ui.ask: {} commands are more than {COMMANDS}", asked.commands.len())));
     }
     typed::check(&asked.commands).map_err(|why| invalid(format!("ui.ask: {why}")))?;
+    let commands = commands(lua, asked.commands);
+    if !asked.text {
+        check_commands_only(&commands, asked.default.as_deref(), asked.optional)
+            .map_err(|why| invalid(format!("ui.ask: with `text = false`, {why}")))?;
+    }
     question(Question {
-        id: asked.id,
-        kind: QuestionKind::Ask,
-        prompt: asked.prompt,
         default: asked.default.map(Value::from),
-        options: Vec::new(),
         optional: asked.optional,
         complete: asked.complete,
-        commands: asked.commands,
+        commands,
+        commands_only: !asked.text,
+        ..Question::new(asked.id, QuestionKind::Ask, asked.prompt)
     })
+}
+
+/// Says what is wrong with a question that takes commands alone.
+fn check_commands_only(
+    commands: &[TypedCommand],
+    default: Option<&str>,
+    optional: bool,
+) -> std::result::Result<(), String> {
+    let is_command = |line: &str| matches!(typed::read_command(line, commands), TypedLine::Command { .. });
+    match default {
+        _ if commands.is_empty() => Err("a question needs `commands`".to_owned()),
+        _ if optional => Err("an empty line is no command: `default` says which one it stands for".to_owned()),
+        Some(default) if !is_command(default) => {
+            Err(format!("the default is one of the commands: {}", typed::usages(commands)))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// What a line is to a flow. A recorded one that the rule refuses today was an answer when it was accepted.
 fn read(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "ui.ask", values);
     let line = args.text(0)?;
-    let commands: Vec<TypedCommand> = args.data(1, "commands")?;
-    let (said, name) = match typed::read(&line, &commands) {
+    let commands = commands(lua, args.data(1, "commands")?);
+    let only: Option<bool> = args.data(2, "text")?;
+    let read = if only == Some(false) { typed::read_command } else { typed::read };
+    let (said, name) = match read(&line, &commands) {
         TypedLine::Answer(said) => (said, None),
         TypedLine::Command { name, argument } => (argument, Some(name)),
         TypedLine::Help | TypedLine::Refused(_) => (line.clone(), None),
@@ -157,14 +195,9 @@ fn choose(lua: &Lua, values: MultiValue) -> Result<Request> {
         return Err(invalid(format!("ui.choose: the default `{default}` is none of the options")));
     }
     question(Question {
-        id: asked.id,
-        kind: QuestionKind::Choose,
-        prompt: asked.prompt,
         default: asked.default.map(Value::from),
         options,
-        optional: false,
-        complete: Vec::new(),
-        commands: Vec::new(),
+        ..Question::new(asked.id, QuestionKind::Choose, asked.prompt)
     })
 }
 
@@ -179,14 +212,8 @@ struct ConfirmOptions {
 fn confirm(lua: &Lua, values: MultiValue) -> Result<Request> {
     let asked: ConfirmOptions = Args::new(lua, "ui.confirm", values).data(0, "question")?;
     question(Question {
-        id: asked.id,
-        kind: QuestionKind::Confirm,
-        prompt: asked.prompt,
         default: asked.default.map(Value::from),
-        options: Vec::new(),
-        optional: false,
-        complete: Vec::new(),
-        commands: Vec::new(),
+        ..Question::new(asked.id, QuestionKind::Confirm, asked.prompt)
     })
 }
 
@@ -196,6 +223,11 @@ pub(super) fn question(question: Question) -> Result<Request> {
         return Err(invalid("a question needs an id and a prompt"));
     }
     Ok(Request::Effect(Box::new(Effect::Ui(UiOp::Ask(question))), convert::to_lua))
+}
+
+fn attended(lua: &Lua, values: MultiValue) -> Result<Request> {
+    Args::new(lua, "ui.attended", values);
+    Ok(Request::Effect(Box::new(Effect::Ui(UiOp::Attended)), convert::to_lua))
 }
 
 fn status(lua: &Lua, values: MultiValue) -> Result<Request> {

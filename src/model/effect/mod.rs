@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::model::chat::HashedMessage;
 use crate::model::command::ExecCommand;
 use crate::model::effect::files::FileOp;
+use crate::model::event::Event;
 use crate::model::permission::Permission;
 use crate::model::question::Question;
 use crate::model::redact::Cleaner;
@@ -85,8 +86,26 @@ pub enum ReplayDisplay<'a> {
         markdown: &'a str,
         from: Option<&'a str>,
     },
-    /// A question: the person who answered it has seen all messages before it.
-    Answered(&'a Question),
+    /// A question, with the answer that is given back: the person who answered it has seen all messages before it.
+    Answered {
+        question: &'a Question,
+        answer: Option<&'a Value>,
+    },
+}
+
+impl ReplayDisplay<'_> {
+    /// Returns the event that shows it.
+    pub fn event(&self) -> Option<Event> {
+        match *self {
+            ReplayDisplay::Nothing => None,
+            ReplayDisplay::Said { markdown, from } => {
+                Some(Event::Said { markdown: markdown.to_owned(), from: from.map(str::to_owned) })
+            }
+            ReplayDisplay::Answered { question, answer } => {
+                Some(Event::GivenBack { question: question.clone(), answer: answer?.clone() })
+            }
+        }
+    }
 }
 
 /// The facts of an effect.
@@ -149,6 +168,9 @@ pub trait EffectFacts {
 
     /// Redacts the request. The same redacted request is performed and recorded.
     fn redact(&mut self, cleaner: &Cleaner);
+
+    /// Notes the answer that the question had in an earlier dialogue, for the person who is asked again.
+    fn answered_before(&mut self, _answer: Value) {}
 
     /// Returns how the effect is shown when its outcome is replayed.
     fn replay_display<'a>(&'a self, _outcome: &'a Result<Value>) -> ReplayDisplay<'a> {

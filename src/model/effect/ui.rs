@@ -24,6 +24,8 @@ pub enum UiOp {
         total: u64,
     },
     Ask(Question),
+    /// Whether somebody is there for questions.
+    Attended,
 }
 
 impl EffectFacts for UiOp {
@@ -33,12 +35,13 @@ impl EffectFacts for UiOp {
             UiOp::Status { .. } => "status",
             UiOp::Progress { .. } => "progress",
             UiOp::Ask(_) => "ask",
+            UiOp::Attended => "attended",
         }
     }
 
     fn recovery(&self) -> Recovery {
         match self {
-            UiOp::Say { .. } => Recovery::SingleLine,
+            UiOp::Say { .. } | UiOp::Attended => Recovery::SingleLine,
             UiOp::Status { .. } | UiOp::Progress { .. } => Recovery::Unrecorded,
             UiOp::Ask(_) => Recovery::Retry,
         }
@@ -46,7 +49,7 @@ impl EffectFacts for UiOp {
 
     fn only_looks(&self) -> bool {
         match self {
-            UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } => true,
+            UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } | UiOp::Attended => true,
             UiOp::Ask(_) => false,
         }
     }
@@ -54,14 +57,14 @@ impl EffectFacts for UiOp {
     fn replay_class(&self) -> ReplayClass {
         match self {
             UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } => ReplayClass::Shown,
-            UiOp::Ask(_) => ReplayClass::Said,
+            UiOp::Ask(_) | UiOp::Attended => ReplayClass::Said,
         }
     }
 
     fn asks(&self) -> bool {
         match self {
             UiOp::Ask(_) => true,
-            UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } => false,
+            UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } | UiOp::Attended => false,
         }
     }
 
@@ -70,10 +73,11 @@ impl EffectFacts for UiOp {
             UiOp::Say { markdown, from: Some(from) } => json!({ "markdown": markdown, "from": from }),
             UiOp::Say { markdown, from: None } => json!({ "markdown": markdown }),
             UiOp::Status { text } => json!({ "text": text }),
+            UiOp::Attended => json!({}),
             UiOp::Progress { label, done, total } => json!({ "label": label, "done": done, "total": total }),
             // What may be typed in place of an answer is no part of what is asked: where a flow offers more, what was
             // answered stays answered.
-            UiOp::Ask(question) => plain(&Question { commands: Vec::new(), ..question.clone() }),
+            UiOp::Ask(question) => plain(&Question { commands: Vec::new(), before: None, ..question.clone() }),
         }
     }
 
@@ -84,6 +88,7 @@ impl EffectFacts for UiOp {
                 from.iter_mut().for_each(|from| cleaner.text(from));
             }
             UiOp::Status { text } | UiOp::Progress { label: text, .. } => cleaner.text(text),
+            UiOp::Attended => {}
             UiOp::Ask(question) => {
                 cleaner.text(&mut question.prompt);
                 question.default.iter_mut().for_each(|default| cleaner.value(default));
@@ -96,11 +101,17 @@ impl EffectFacts for UiOp {
         }
     }
 
-    fn replay_display<'a>(&'a self, _: &'a Result<Value>) -> ReplayDisplay<'a> {
+    fn answered_before(&mut self, answer: Value) {
+        if let UiOp::Ask(question) = self {
+            question.before = Some(Box::new(answer));
+        }
+    }
+
+    fn replay_display<'a>(&'a self, outcome: &'a Result<Value>) -> ReplayDisplay<'a> {
         match self {
             UiOp::Say { markdown, from } => ReplayDisplay::Said { markdown, from: from.as_deref() },
-            UiOp::Ask(question) => ReplayDisplay::Answered(question),
-            UiOp::Status { .. } | UiOp::Progress { .. } => ReplayDisplay::Nothing,
+            UiOp::Ask(question) => ReplayDisplay::Answered { question, answer: outcome.as_ref().ok() },
+            UiOp::Status { .. } | UiOp::Progress { .. } | UiOp::Attended => ReplayDisplay::Nothing,
         }
     }
 }

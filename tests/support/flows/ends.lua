@@ -36,7 +36,9 @@ return nietz.flow {
 		elseif how == "ask" then
 			return ui.ask { id = "name", prompt = "Your name?" }
 		elseif how == "stubborn-ask" then
-			local ok, said = pcall(ui.ask, { id = "name", prompt = "Your name?" })
+			local ok, said = pcall(function()
+				return ui.ask { id = "name", prompt = "Your name?" }
+			end)
 			return if ok then said else "stubborn"
 		elseif how == "stubborn" then
 			local ok, said = pcall(talk)

@@ -19,7 +19,7 @@ mod markdown;
 mod prompt;
 mod screen;
 mod state;
-mod stream;
+pub(super) mod stream;
 mod style;
 mod tty;
 mod wrap;
@@ -38,7 +38,7 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
 
 use self::activity::TICK;
-use self::prompt::{Prompt, PromptOutcome, closed_lines, split_prompt};
+use self::prompt::{Prompt, PromptOutcome, closed_lines};
 use self::screen::Screen;
 use self::state::{LineKind, ScreenState};
 
@@ -164,23 +164,30 @@ impl Terminal {
         self.close(question, answer.as_ref());
         drop(opened);
         drop(typing);
-        if let (QuestionKind::Ask, Some(Value::String(text))) = (question.kind, &answer)
+        answer.iter().for_each(|answer| self.remember(question, answer));
+        answer.ok_or_else(|| failure_for(question, &self.run))
+    }
+
+    /// Keeps an answer in words, which the arrow keys bring back.
+    fn remember(&self, question: &Question, answer: &Value) {
+        if let (QuestionKind::Ask, Value::String(text)) = (question.kind, answer)
             && !text.is_empty()
         {
             self.history.borrow_mut().push(text.clone());
         }
-        answer.ok_or_else(|| failure_for(question, &self.run))
     }
 
     /// Shows a question until the returned value is dropped.
     fn open_question(&self, question: &Question) -> OpenQuestion<'_> {
         let mut state = self.shared.lock();
-        let (before, _) = split_prompt(&question.prompt);
+        let (before, _) = answer::split_prompt(&question.prompt);
         if !before.is_empty() {
             state.say(None, before);
         }
         state.screen.write(RAW_ON);
-        state.prompt = Some(Prompt::new(question, self.history.borrow().clone()));
+        let before = question.before.as_deref().and_then(Value::as_str).map(str::to_owned);
+        let history = self.history.borrow().iter().cloned().chain(before).collect();
+        state.prompt = Some(Prompt::new(question, history));
         state.redraw();
         drop(state);
         self.shared.moved.notify_all();
@@ -270,6 +277,10 @@ impl FrontEnd for Terminal {
                     self.close(&question, Some(answer));
                 }
             }
+            Event::GivenBack { question, answer } => {
+                self.remember(question, answer);
+                state.note(&answer::given_back_text(question, answer));
+            }
             Event::Notice { text } => {
                 let lines = wrap_text(&super::out::indent_lines(text), Style::new(), state.screen.width());
                 let text: String = lines.iter().map(|line| line.ansi(false) + "\n").collect();
@@ -289,6 +300,10 @@ impl FrontEnd for Terminal {
 
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
         self.answer(question).boxed_local()
+    }
+
+    fn attended(&self) -> bool {
+        true
     }
 }
 

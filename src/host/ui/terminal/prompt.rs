@@ -131,6 +131,13 @@ impl Prompt {
             }
             Err(why) => {
                 self.note = Some(StyledLine::new(&why, ERROR));
+                if let Some(refusal) = answer::slip(&self.question, &typed)
+                    && let Some(meant) = &refusal.meant
+                {
+                    self.note = Some(StyledLine::new(&refusal.told_with_meant(), ERROR));
+                    self.editor.clear();
+                    self.editor.insert(meant);
+                }
                 if self.question.kind == QuestionKind::Choose {
                     self.editor.delete_to_start();
                 }
@@ -244,7 +251,8 @@ fn completions(question: &Question) -> Vec<String> {
     if !found.is_empty() && !found.iter().any(|name| name == "/help") {
         found.push("/help".to_owned());
     }
-    for word in question.commands.iter().flat_map(|command| &command.words).chain(&question.complete) {
+    let bare = question.commands.iter().map(|command| &command.name).filter(|_| question.commands_only);
+    for word in bare.chain(question.commands.iter().flat_map(|command| &command.words)).chain(&question.complete) {
         if !found.contains(word) {
             found.push(word.clone());
         }
@@ -269,19 +277,13 @@ pub(super) fn closed_lines(question: &Question, answer: Option<&Value>, width: u
 
 /// Returns the lines of the prompt's last line; the text before it was already shown as Markdown.
 fn head(question: &Question, open: bool, width: usize) -> Vec<StyledLine> {
-    let (_, last) = split_prompt(&question.prompt);
+    let (_, last) = answer::split_prompt(&question.prompt);
     let mut chars: Vec<(char, Style)> = "? ".chars().map(|c| (c, AnsiColor::Green.on_default().bold())).collect();
     chars.extend(last.chars().map(|c| (c, BOLD)));
     if open {
         chars.extend(answer::hint(question).chars().map(|c| (c, DIM)));
     }
     super::wrap::wrap(&chars, width)
-}
-
-/// Splits a prompt into the introduction and its last line, the question itself.
-pub(super) fn split_prompt(prompt: &str) -> (&str, &str) {
-    let prompt = prompt.trim();
-    prompt.rsplit_once('\n').map_or(("", prompt), |(before, last)| (before, last.trim()))
 }
 
 #[cfg(test)]

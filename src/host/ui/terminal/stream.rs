@@ -88,7 +88,7 @@ impl Stream {
 }
 
 /// Returns whether the first and the last block of a text are lists.
-pub(super) fn edges(markdown: &str) -> (bool, bool) {
+pub(in crate::host::ui) fn edges(markdown: &str) -> (bool, bool) {
     let blocks = blocks(markdown);
     (blocks.first.unwrap_or(false), blocks.last)
 }

@@ -31,7 +31,7 @@ enum DocumentsVerb {
     Migrate(MigrateArgs),
 }
 
-/// Bring documents of older versions up to date. What cannot be is told, and kept as it is (exit 4)
+/// Bring documents of older versions up to date. What cannot be, or cannot be read, is told, and kept as it is (exit 4)
 #[derive(Args)]
 struct MigrateArgs {
     /// The flow that owns them; without one, all flows
@@ -39,7 +39,7 @@ struct MigrateArgs {
     /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// One JSON object for each document that is of an older version, or cannot be read for its version
+    /// One JSON object for each document that is of an older version, or cannot be read
     #[arg(long)]
     json: bool,
 }
@@ -131,7 +131,9 @@ fn migrate_collection(
                 (VersionStatus::Older(from), _) => migrate_one(flow, store, (name, &key), args.dry_run)
                     .map(|changed| changed.map(|changes| (from.clone(), changes)))
                     .map_err(|failure| (from, failure)),
-                (_, Some(failure)) if failure.code == Code::DocumentVersion => Err((String::new(), failure)),
+                (_, Some(failure)) if matches!(failure.code, Code::DocumentVersion | Code::DocumentUnreadable) => {
+                    Err((String::new(), failure))
+                }
                 // What else is wrong with a document has nothing to do with its version.
                 (_, Some(_)) => continue,
                 (_, None) if args.dry_run => continue,
@@ -182,15 +184,14 @@ fn migrate_one(
     let collection = &flow.manifest.collections[name].collection;
     let Some(loaded) = store.load(collection, key)? else { return Ok(None) };
     let VersionStatus::Older(_) = loaded.standing else { return Ok(None) };
-    let document = brought_up(flow, store, name, loaded.value.clone())?;
+    let document = brought_up(flow, store, (name, Some(key)), loaded.value.clone())?;
     if let Some(finding) = flow.rules(name, &document)?.iter().find(|finding| !finding.note) {
         let message = format!("it would break a rule of its flow: {}: {}", finding.pointer, finding.message);
         return Err(Failure::new(Code::DocumentInvalid, message));
     }
     let changes = differences(&loaded.value, &document);
-    match dry_run {
-        true => store.check_to_save(collection, key, document)?,
-        false => drop(store.save_migrated(collection, key, document, &Expect::Digest(loaded.digest))?),
+    if !dry_run {
+        store.save_migrated(collection, key, document, &Expect::Digest(loaded.digest))?;
     }
     Ok(Some(changes))
 }
@@ -202,7 +203,12 @@ fn tell(args: &MigrateArgs, told: &Value) -> Result<()> {
     let text = |name: &str| line(told[name].as_str().unwrap_or_default()).into_owned();
     let from = if text("from").is_empty() { "without a version".to_owned() } else { text("from") };
     match told["failure"]["message"].as_str() {
-        Some(message) => output::line(format!("{}: kept as it is: {}", text("path"), line(message)))?,
+        Some(message) => {
+            output::line(format!("{}: kept as it is: {}", text("path"), line(message)))?;
+            for detail in told["failure"]["details"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                output::line(format!("  - {}", line(detail)))?;
+            }
+        }
         None => output::line(format!("{}: {from} → {}", text("path"), text("to")))?,
     }
     if args.dry_run {
@@ -217,8 +223,13 @@ fn text_of(version: &Value) -> String {
     version.as_str().map_or_else(|| version.to_string(), str::to_owned)
 }
 
-/// Migrates an older document to the current version, in which it must be valid.
-pub(super) fn brought_up(flow: &Flow, store: &Store, collection: &str, document: Value) -> Result<Value> {
+/// Migrates an older document to the current version, as which it could be saved.
+pub(super) fn brought_up(
+    flow: &Flow,
+    store: &Store,
+    (collection, key): (&str, Option<&DocumentKey>),
+    document: Value,
+) -> Result<Value> {
     let declared = &flow.manifest.collections[collection];
     let Some(version) = &declared.collection.version else { return Ok(document) };
     let found = match document.pointer(&version.field) {
@@ -229,15 +240,15 @@ pub(super) fn brought_up(flow: &Flow, store: &Store, collection: &str, document:
     if !version.migrates.contains(&found) {
         return Ok(document);
     }
-    let document = flow.migrate(collection, document, &found)?;
-    match store.validate(&declared.collection, &document)?.first() {
-        None => Ok(document),
-        Some(violation) => Err(Failure::new(
-            Code::DocumentInvalid,
-            format!(
-                "version {found} migrates to a document that is not valid: {}: {}",
-                violation.pointer, violation.message
-            ),
-        )),
-    }
+    let mut document = flow.migrate(collection, document, &found)?;
+    let violations = store.check_to_save(&declared.collection, key, &mut document)?;
+    let what = format!("version {found} migrates to a document that is not valid");
+    Err(match violations.as_slice() {
+        [] => return Ok(document),
+        [violation] => Failure::new(Code::DocumentInvalid, format!("{what}: {violation}")),
+        several => {
+            let failure = Failure::new(Code::DocumentInvalid, format!("{what}: it has {} faults", several.len()));
+            several.iter().fold(failure, Failure::because)
+        }
+    })
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::cli::{names, output};
+use crate::cli::{listing, names, output};
 use crate::disk;
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::model::difference::text_differences;
@@ -11,14 +11,16 @@ use crate::pack::ejected::{Ejected, Original, OriginalState};
 use crate::pack::overlay::{folder, is_data};
 use crate::pack::path::join;
 use crate::pack::resolve::{self, ResolvedFlow};
-use crate::pack::tree::{OverridingFile, PackTree};
+use crate::pack::tree::{OverridingFile, PackTree, Root};
 use crate::run::machine::Machine;
 use crate::run::session;
 
 /// Write prompts and data of a bundled flow, or of one of a pack, into this folder: the copies are read in their place
+///
+/// A persona is written by `nietz eject personas/SLUG.md`.
 #[derive(Args)]
 pub(super) struct EjectArgs {
-    /// The flow's name
+    /// The flow's name, or `personas/SLUG.md`
     flow: String,
     /// What is written, such as `prompts/select.md`; without it, all files that can be overridden and are not yet
     #[arg(value_name = "FILE")]
@@ -32,7 +34,16 @@ pub(super) struct EjectArgs {
 }
 
 pub(super) fn run(machine: &Machine, args: &EjectArgs) -> Result<Exit> {
-    let located = resolve::flow(&args.flow, &machine.workspace, &machine.packs())?;
+    if args.flow.starts_with("personas/") {
+        return persona(machine, args);
+    }
+    let located =
+        resolve::flow(&args.flow, &machine.workspace, &machine.packs()).map_err(
+            |failure| match listing::persona_files(machine, &args.flow) {
+                Ok(_) => failure.hint(format!("for the persona: nietz eject personas/{}.md", args.flow)),
+                Err(_) => failure,
+            },
+        )?;
     require_overridable(machine, &located)?;
     let mut ejected = Ejected::read(&machine.workspace)?;
     let wanted = wanted(&located, &args.files)?;
@@ -70,6 +81,26 @@ pub(super) fn run(machine: &Machine, args: &EjectArgs) -> Result<Exit> {
             "from {from}; what you change is read in place of it: nietz run {name}   nietz check {path}"
         ))?;
     }
+    Ok(Exit::Done)
+}
+
+/// Writes a persona of a pack, or a bundled one, into the project, where it stands in place of the original.
+fn persona(machine: &Machine, args: &EjectArgs) -> Result<Exit> {
+    if !args.files.is_empty() || args.merged {
+        return Err(Failure::new(Code::Usage, "a persona is one file").hint("nietz eject personas/SLUG.md"));
+    }
+    let all = listing::persona_files(machine, &args.flow)?;
+    let own = Root::Disk(machine.workspace.clone());
+    if let Some((tree, path)) = all.iter().find(|(tree, _)| tree.root == own) {
+        return Err(Failure::new(Code::Usage, format!("{} is here already", tree.display(path))).hint("edit it"));
+    }
+    let Some((tree, path)) = all.first() else { return Ok(Exit::Done) };
+    let target = format!("personas/{}", path.rsplit('/').next().unwrap_or(path));
+    let text = tree.text(path)?.unwrap_or_default();
+    disk::write_below(&machine.workspace, &machine.workspace.join(&target), text.as_bytes())?;
+    output::line(format!("wrote {target}"))?;
+    let from = tree.origin(&machine.workspace);
+    output::line(format!("from {from}; it is read in place of that one: nietz check {target}"))?;
     Ok(Exit::Done)
 }
 

@@ -37,8 +37,11 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Exit> {
     }
     // A word that is told beside another one, such as `answer` beside `question`, stands there in bold.
     let bold = format!("**{wanted}**");
-    let found =
-        words().find(|(word, _)| *word == wanted).or_else(|| words().find(|(_, meaning)| meaning.contains(&bold)));
+    // `foreign` is half of one.
+    let is_part = |word: &str| word.split(' ').any(|part| part == wanted);
+    let found = (words().find(|(word, _)| *word == wanted))
+        .or_else(|| words().find(|(_, meaning)| meaning.contains(&bold)))
+        .or_else(|| words().find(|(word, _)| is_part(word)));
     if let Some((word, meaning)) = found {
         output::block(format!("{word}: {meaning}\n"))?;
         return Ok(Exit::Done);

@@ -3,23 +3,32 @@
 use clap::Args;
 use serde_json::json;
 
+use crate::cli::trust::packs::asked_items;
 use crate::cli::{eject, output};
 use crate::error::{Exit, Result};
+use crate::lua::manifest::FlowCommand;
+use crate::model::text::shell;
 use crate::pack::ejected::{Ejected, OriginalState};
+use crate::pack::permission_items::describe_item;
 use crate::pack::resolve;
 use crate::pack::tree::{OverridingFile, PackTree};
 use crate::run::machine::Machine;
 use crate::run::session;
 
-/// List the flows that can be run here, where each comes from, and which of their files this folder overrides
+/// List the flows that can be run here, where each comes from, and which of their files this folder overrides; or show one
 #[derive(Args)]
 pub(super) struct FlowsArgs {
+    /// The flow to show: what it takes, its commands, and what it may do
+    flow: Option<String>,
     /// One JSON object a line
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(machine: &Machine, args: &FlowsArgs) -> Result<Exit> {
+    if let Some(wanted) = &args.flow {
+        return one(machine, wanted, args.json);
+    }
     let mut rows = Vec::new();
     let mut overridden = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
@@ -65,6 +74,51 @@ pub(super) fn run(machine: &Machine, args: &FlowsArgs) -> Result<Exit> {
             ))?;
         }
     }
+    Ok(Exit::Done)
+}
+
+/// Shows one flow.
+fn one(machine: &Machine, wanted: &str, as_json: bool) -> Result<Exit> {
+    let located = resolve::flow(wanted, &machine.workspace, &machine.packs())?;
+    let (source, full_name) = (located.source(), located.full_name());
+    let origin = located.tree.origin(&machine.workspace);
+    let flow = session::load(machine, located)?;
+    let manifest = &flow.manifest;
+    let asked = asked_items(manifest);
+    let params = |command: &FlowCommand| -> Vec<String> { command.params.keys().cloned().collect() };
+    if as_json {
+        let commands: serde_json::Map<String, serde_json::Value> = (manifest.commands.iter())
+            .map(|(name, command)| {
+                let told = json!({
+                    "summary": command.summary, "params": params(command), "reads_only": command.reads_only,
+                });
+                (name.clone(), told)
+            })
+            .collect();
+        output::json(&json!({
+            "name": manifest.name, "full_name": full_name, "summary": manifest.summary, "source": source,
+            "origin": origin, "host_api": manifest.host_api, "params": params(&manifest.main), "commands": commands,
+            "permissions": asked,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let row = |head: &str, text: String| vec![head.to_owned(), text];
+    let named = |names: Vec<String>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let mut rows = vec![
+        row("flow", format!("{}: {}", manifest.name, manifest.summary)),
+        row("from", format!("{source} ({origin})")),
+        row("full name", full_name.unwrap_or_else(|| "none: it is run by its path, or by its name".to_owned())),
+        row("host API", manifest.host_api.to_string()),
+        row("params", named(params(&manifest.main))),
+    ];
+    for (head, (name, command)) in std::iter::once("commands").chain(std::iter::repeat("")).zip(&manifest.commands) {
+        rows.push(row(head, format!("{name}: {}", command.summary)));
+    }
+    for (head, item) in std::iter::once("it").chain(std::iter::repeat("")).zip(&asked) {
+        rows.push(row(head, describe_item(item)));
+    }
+    output::table(&rows)?;
+    output::line(format!("what each param is: nietz run {} --help", shell(wanted)))?;
     Ok(Exit::Done)
 }
 

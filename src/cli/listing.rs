@@ -6,15 +6,20 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::output;
-use crate::error::{Exit, Result};
-use crate::model::text::shell;
+use crate::error::{Code, Exit, Failure, Result, nearest};
+use crate::model::text::{excerpt, shell};
 use crate::pack::persona::Persona;
 use crate::pack::quote;
+use crate::pack::tree::PackTree;
 use crate::run::machine::Machine;
+use crate::template;
 
-/// List the personas that flows can use here, where each comes from, and what hides it
+/// List the personas that flows can use here, where each comes from, and what hides it; or show one, with its text
 #[derive(Args)]
 pub(super) struct PersonasArgs {
+    /// The persona to show
+    #[arg(conflicts_with = "tag")]
+    slug: Option<String>,
     /// Only those with this tag
     #[arg(long)]
     tag: Option<String>,
@@ -47,6 +52,9 @@ impl NameOrigins {
 }
 
 pub(super) fn personas(machine: &Machine, args: &PersonasArgs) -> Result<Exit> {
+    if let Some(slug) = &args.slug {
+        return persona(machine, slug, args.json);
+    }
     let mut seen = NameOrigins::default();
     let mut rows = Vec::new();
     for tree in machine.trees()? {
@@ -75,6 +83,63 @@ pub(super) fn personas(machine: &Machine, args: &PersonasArgs) -> Result<Exit> {
         }
     }
     print(&rows)
+}
+
+/// A persona's file: its tree, and its path in it.
+pub(super) type PersonaFile = (PackTree, String);
+
+/// Returns the files that have this slug, or this path, in the order in which they hide one another.
+pub(super) fn persona_files(machine: &Machine, wanted: &str) -> Result<Vec<PersonaFile>> {
+    let slug = stem(wanted, ".md");
+    let (mut found, mut known) = (Vec::new(), Vec::new());
+    for tree in machine.trees()? {
+        for path in tree.list("personas", ".md") {
+            match stem(&path, ".md") == slug {
+                true => found.push((tree.clone(), path)),
+                false => known.push(stem(&path, ".md").to_owned()),
+            }
+        }
+    }
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let failure = Failure::new(Code::PersonaNotFound, format!("there is no persona `{}`", excerpt(slug)));
+    Err(match nearest(slug, known.iter().map(String::as_str)) {
+        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+        None => failure.hint("`nietz personas` lists them"),
+    })
+}
+
+/// Shows one persona: where it comes from, what it is for, which names its text needs, and the text.
+fn persona(machine: &Machine, wanted: &str, as_json: bool) -> Result<Exit> {
+    let all = persona_files(machine, wanted)?;
+    let [(tree, path), hidden @ ..] = all.as_slice() else { return Ok(Exit::Done) };
+    let (source, origin) = (tree.display(path), tree.origin(&machine.workspace));
+    let text = tree.text(path)?.unwrap_or_default();
+    let persona = Persona::parse(stem(path, ".md"), &text, &source)?;
+    let needs = template::names(&source, &persona.body)?;
+    let hidden: Vec<String> = hidden.iter().map(|(tree, path)| tree.display(path)).collect();
+    if as_json {
+        let mut value = persona.value();
+        value["origin"] = json!(origin);
+        value["needs"] = json!(needs);
+        value["hides"] = json!(hidden);
+        output::json(&value)?;
+        return Ok(Exit::Done);
+    }
+    let mut rows = vec![
+        vec!["persona".to_owned(), format!("{}: {}", persona.slug, persona.summary)],
+        vec!["from".to_owned(), format!("{source} ({origin})")],
+        vec!["tags".to_owned(), persona.tags.join(" ")],
+    ];
+    rows.extend(persona.model.map(|model| vec!["model".to_owned(), model]));
+    rows.extend(hidden.into_iter().map(|hidden| vec!["hides".to_owned(), hidden]));
+    let needs: Vec<String> = needs.into_iter().collect();
+    let needs = if needs.is_empty() { "no names: its text is rendered as it is".to_owned() } else { needs.join(", ") };
+    rows.push(vec!["needs".to_owned(), needs]);
+    output::table(&rows)?;
+    output::block(format!("\n{}", persona.body))?;
+    Ok(Exit::Done)
 }
 
 pub(super) fn quotes(machine: &Machine, args: &QuotesArgs) -> Result<Exit> {

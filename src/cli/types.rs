@@ -14,6 +14,9 @@ use crate::schema::builtin;
 const TYPES: &str = ".nietz/types";
 
 /// Write types, schemas and settings for editors: luau-lsp then completes and checks every call of the host
+///
+/// `nietz check` checks no types. In CI: nietz types && luau-lsp analyze --platform=standard flows, with luau-lsp from
+/// <https://github.com/JohnnyMorganz/luau-lsp/releases>
 #[derive(Args)]
 pub(super) struct TypesArgs {}
 

@@ -3,14 +3,19 @@
 use std::path::{Component, Path};
 
 use clap::Args;
+use serde_json::Value;
 
-use crate::cli::output;
+use crate::cli::{documents, output};
 use crate::disk::{self, Links};
-use crate::engine::verify::RunWrites;
+use crate::engine::verify::{self, RunWrites};
 use crate::error::{Code, Exit, Failure, Result};
+use crate::host::documents::Store;
+use crate::lua::flow::Flow;
+use crate::model::collection::DocumentKey;
 use crate::model::text::excerpt;
 use crate::run::machine::Machine;
-use crate::schema::source::MAX_BYTES;
+use crate::run::{replay, session};
+use crate::schema::source::{self, MAX_BYTES};
 
 /// Hold what a run wrote against its journal: the chain of its lines, each row that was appended, each document
 #[derive(Args)]
@@ -27,16 +32,21 @@ pub(super) fn run(machine: &Machine, args: &VerifyArgs) -> Result<Exit> {
     let id = runs.find(Some(&args.run))?;
     let journal = runs.journal(&id);
     let written = RunWrites::read(&journal)?;
-    let verdict = written.compare_with(|path| read(&machine.workspace, path))?;
+    let mut migrations = Migrations { machine, run: &id, journal: &journal, loaded: None };
+    let verdict = written
+        .compare_with(|path| read(&machine.workspace, path), |request, bytes| migrations.lead_to(request, bytes))?;
     let torn = written.whole.torn;
     if args.json {
         output::json(&serde_json::json!({
             "run": id, "lines": written.whole.lines, "torn": torn, "documents": verdict.documents,
-            "rows": verdict.rows, "differences": verdict.differences,
+            "rows": verdict.rows, "differences": verdict.differences, "brought_up": verdict.brought_up,
         }))?;
     } else {
         let (lines, documents, rows) = (written.whole.lines, verdict.documents, verdict.rows);
         output::line(format!("{id}: {lines} lines in one chain, {documents} documents, {rows} rows"))?;
+        for path in &verdict.brought_up {
+            output::line(format!("  {path}: brought up to date since, by a migration of its flow"))?;
+        }
         if torn > 0 {
             output::line(format!("  {torn} bytes of a torn last line, which resuming cuts off"))?;
         }
@@ -49,6 +59,37 @@ pub(super) fn run(machine: &Machine, args: &VerifyArgs) -> Result<Exit> {
     let failure = Failure::new(Code::RecordDiffers, format!("{things} not as the run {id} wrote it"))
         .hint("a later run or a person may have changed a document; rows are only ever appended: `nietz explain record-differs`");
     Err(verdict.differences.iter().fold(failure, Failure::because))
+}
+
+/// The flow of a run as it is today, loaded when the first document is not as the run saved it.
+struct Migrations<'a> {
+    machine: &'a Machine,
+    run: &'a str,
+    journal: &'a Path,
+    loaded: Option<Option<(Flow, Store)>>,
+}
+
+impl Migrations<'_> {
+    /// Tells whether a file is what the flow's migrations make of what the run saved. Where the flow is gone, or does not
+    /// load, nothing is known of them.
+    fn lead_to(&mut self, request: &Value, bytes: &[u8]) -> bool {
+        let (machine, run, journal) = (self.machine, self.run, self.journal);
+        let load = || -> Result<(Flow, Store)> {
+            let located = replay::locate_flow(machine, run, &replay::read_ends(journal)?)?;
+            Ok((session::load(machine, located)?, Store::new(&machine.workspace)?))
+        };
+        let Some((flow, store)) = self.loaded.get_or_insert_with(|| load().ok()) else { return false };
+        let name = request["collection"].as_str().unwrap_or_default();
+        let Some(declared) = flow.manifest.collections.get(name) else { return false };
+        let (collection, saved) = (&declared.collection, &request["value"]);
+        if store.is_current(collection, saved) {
+            return false;
+        }
+        let key: Option<DocumentKey> = serde_json::from_value(request["key"].clone()).ok();
+        let migrated = documents::brought_up(flow, store, (name, key.as_ref()), saved.clone());
+        let found = source::decode(bytes, name).and_then(|text| source::parse(text, collection.format, name));
+        matches!((migrated, found), (Ok(migrated), Ok(found)) if verify::same(&migrated, &found))
+    }
 }
 
 /// Reads a file of the workspace. A journal that nietz wrote names no other files, so they are refused.

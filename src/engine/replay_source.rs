@@ -179,6 +179,10 @@ impl ReplaySource {
             format!("the flow asks for {} `{kind}`{here} that {} does not have", article(kind), self.path.display()),
         )
         .hint(match self.exclusive {
+            true if first_read_of_before(&self.path)?.is_some() => {
+                "it began with documents: where the change is as it should be, run the flow where they are, then nietz test \
+                 --from-run RUN --name NAME"
+            }
             true => "if that is as it should be, record it anew: nietz test --record",
             false => "a recording is made in an empty folder, without files, git and commands of its own: where the flow asks \
                  for others, run it, then nietz test --from-run RUN --name NAME",
@@ -267,6 +271,42 @@ pub(crate) fn first_different_read(source: &Path, run: &Path) -> Result<Option<u
         }
     }
     Ok(None)
+}
+
+/// Returns the first line of a journal that read a document, or rows, that the run had not written before: they existed before
+/// it began, so that an empty folder is no place to record it in.
+///
+/// # Errors
+///
+/// As [`entries::read`].
+pub(crate) fn first_read_of_before(journal: &Path) -> Result<Option<u64>> {
+    let (mut asked, mut written, mut first) = (HashMap::new(), HashSet::new(), None);
+    entries::read(journal, |entry| {
+        let key = entry["key"].as_str().unwrap_or_default().to_owned();
+        if matches!(entry["type"].as_str(), Some("intent" | "effect")) {
+            let named = json!([entry["request"]["collection"], entry["request"]["key"]]).to_string();
+            let seq = entry["seq"].as_u64().unwrap_or_default();
+            asked.insert(key.clone(), (entry["kind"].as_str().unwrap_or_default().to_owned(), seq, named));
+        }
+        let (Some((kind, seq, named)), Some(ok)) = (asked.get(&key), entry.get("ok")) else { return };
+        let was_there = |path: &Value| !written.contains(path.as_str().unwrap_or_default());
+        let is_before = match kind.as_str() {
+            "save" | "append" => {
+                written.insert(ok["path"].as_str().unwrap_or_default().to_owned());
+                written.insert(named.clone());
+                false
+            }
+            "load" => !ok.is_null() && was_there(&ok["path"]),
+            "list" => ok.as_array().into_iter().flatten().any(|listed| was_there(&listed["path"])),
+            "scan" => ok["entries"].as_array().into_iter().flatten().any(|scanned| was_there(&scanned["path"])),
+            "rows" => ok.as_array().is_some_and(|rows| !rows.is_empty()) && !written.contains(named),
+            _ => false,
+        };
+        if is_before && first.is_none() {
+            first = Some(*seq);
+        }
+    })?;
+    Ok(first)
 }
 
 /// Returns a value without the digests of files: what documents say, however their files are formatted.

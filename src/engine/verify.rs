@@ -16,8 +16,8 @@ const NAMED: usize = 10;
 /// What a run wrote, according to its journal.
 #[derive(Default)]
 pub(crate) struct RunWrites {
-    /// By path below the workspace: the line of the last save or deletion, and the digest of what was saved.
-    documents: BTreeMap<String, (u64, Option<String>)>,
+    /// By path below the workspace: the last save or deletion.
+    documents: BTreeMap<String, LastWrite>,
     /// By path, in the order in which they were appended.
     rows: BTreeMap<String, Vec<AppendedRow>>,
     /// Kind and request of each writing effect, by key.
@@ -25,6 +25,16 @@ pub(crate) struct RunWrites {
     /// The path of each saved document, by the digest of its collection and key.
     paths: HashMap<Digest, String>,
     pub whole: IntactPrefix,
+}
+
+/// The last thing that the run did with a document.
+struct LastWrite {
+    /// The line of the journal.
+    line: u64,
+    /// The digest of what was saved; `None` if it was deleted.
+    digest: Option<String>,
+    /// The key of the effect.
+    key: String,
 }
 
 /// A row that the run appended.
@@ -42,6 +52,8 @@ pub(crate) struct Verdict {
     pub documents: usize,
     pub rows: usize,
     pub differences: Vec<String>,
+    /// The documents that are otherwise only because a migration has brought them up to date.
+    pub brought_up: Vec<String>,
 }
 
 impl RunWrites {
@@ -68,7 +80,7 @@ impl RunWrites {
         match kind.as_str() {
             "save" => {
                 self.paths.insert(name(request), path.clone());
-                self.documents.insert(path, (line, ok["digest"].as_str().map(str::to_owned)));
+                self.documents.insert(path, LastWrite { line, digest: ok["digest"].as_str().map(str::to_owned), key });
             }
             "append" => {
                 let row = AppendedRow { line, at: ok["at"].as_u64().unwrap_or_default(), row: form(&request["row"]) };
@@ -77,24 +89,35 @@ impl RunWrites {
             // The outcome of a deletion has no path: it is that of the document with the same name.
             _ => {
                 if let Some(path) = self.paths.get(&name(request)) {
-                    self.documents.insert(path.clone(), (line, None));
+                    self.documents.insert(path.clone(), LastWrite { line, digest: None, key });
                 }
             }
         }
     }
 
-    /// Compares with the files on disk; `read` returns the bytes of a file, or `None` if there is no such file.
+    /// Compares with the files on disk; `read` returns the bytes of a file, or `None` if there is no such file, and
+    /// `is_migrated` tells whether a file is what a migration makes of what a request saved.
     ///
     /// # Errors
     ///
     /// Those of `read`.
-    pub(crate) fn compare_with(&self, mut read: impl FnMut(&str) -> Result<Option<Vec<u8>>>) -> Result<Verdict> {
+    pub(crate) fn compare_with(
+        &self,
+        mut read: impl FnMut(&str) -> Result<Option<Vec<u8>>>,
+        mut is_migrated: impl FnMut(&Value, &[u8]) -> bool,
+    ) -> Result<Verdict> {
         let mut verdict = Verdict { documents: self.documents.len(), ..Verdict::default() };
-        for (path, (line, digest)) in &self.documents {
-            let actual = read(path)?.map(|bytes| blake3::hash(&bytes).to_hex().to_string());
+        for (path, LastWrite { line, digest, key }) in &self.documents {
+            let found = read(path)?;
+            let actual = found.as_ref().map(|bytes| blake3::hash(bytes).to_hex().to_string());
+            let mut is_brought_up = || {
+                let saved = self.asked.get(key).map(|(_, request)| request);
+                saved.zip(found.as_ref()).is_some_and(|(request, bytes)| is_migrated(request, bytes))
+            };
             match (digest, actual) {
                 (Some(digest), Some(actual)) if *digest == actual => {}
                 (None, None) => {}
+                (Some(_), Some(_)) if is_brought_up() => verdict.brought_up.push(path.clone()),
                 (Some(_), Some(_)) => verdict.differs(path, &format!("is not as line {line} saved it")),
                 (Some(_), None) => verdict.differs(path, &format!("is gone; line {line} saved it")),
                 (None, Some(_)) => verdict.differs(path, &format!("is there; line {line} deleted it")),
@@ -182,6 +205,11 @@ struct ExistingRow {
 /// Returns the digest of the collection and key that a request names.
 fn name(request: &Value) -> Digest {
     form(&Value::Array(vec![request["collection"].clone(), request["key"].clone()]))
+}
+
+/// Tells whether two values say the same, in whatever form they were written.
+pub(crate) fn same(one: &Value, other: &Value) -> bool {
+    form(one) == form(other)
 }
 
 /// Returns a digest of a row's content that does not depend on its form, because the schema decides the form that is

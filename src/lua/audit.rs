@@ -10,14 +10,17 @@ use mlua::{Table, Value as LuaValue};
 use crate::error::{Code, nearest};
 use crate::lua::limits::FlowLimits;
 use crate::lua::manifest::Manifest;
-use crate::lua::misspelt::{self, Change, Globals, KnownNames, Misspelt};
+use crate::lua::misspelt::{self, Change, Findings, Globals, KnownNames, Misspelt};
 use crate::lua::scan::{Word, WordKind, words};
 use crate::lua::type_files::TypeFiles;
 use crate::lua::vm::Vm;
 use crate::lua::{api, looking, modules};
+use crate::model::collection::Format;
 use crate::model::permission::{self, Permission, Permissions};
 use crate::pack::path::join;
 use crate::pack::tree::{PackTree, Root};
+use crate::schema::report::{self, Severity};
+use crate::schema::{Formats, SCHEMA_HINT, Schema, source};
 use crate::template;
 
 /// The modules of the host, each with the names that it offers.
@@ -108,7 +111,8 @@ impl Audit<'_> {
 
     /// Checks the names of one file.
     fn names(&mut self, path: &str, text: &str, known: &KnownNames<'_>) {
-        let (misspelt, changes) = misspelt::find(text, known);
+        let Findings { misspelt, changes, schemas } = misspelt::find(text, known);
+        schemas.iter().for_each(|wanted| self.schema(path, wanted));
         let place = |line: usize, name: &str| Word {
             kind: WordKind::Name(name.to_owned()),
             line,
@@ -134,6 +138,23 @@ impl Audit<'_> {
     fn tell_change(&mut self, path: &str, word: &Word, message: &str) {
         self.tell(path, word, Code::FlowInvalid, format!("with `host_api = 2`, {message}"), None);
         self.diagnostics.iter_mut().rev().take(1).for_each(|told| told.is_remark = true);
+    }
+
+    /// Checks a file that is loaded and given to a call as its schema.
+    fn schema(&mut self, path: &str, wanted: &str) {
+        // A file that is not there, or cannot be parsed, is no matter of schemas.
+        let Some(file) = join(path, wanted) else { return };
+        let Ok(Some(text)) = self.tree.text(&file) else { return };
+        let format = Format::of_path(&file).unwrap_or(Format::Json);
+        let Ok(schema) = source::read(&text, format) else { return };
+        let Err(wrong) = Schema::try_compile(&schema, Formats::Asserted) else { return };
+        let message = format!("this schema is wrong: {wrong}");
+        for place in report::locate(vec![wrong], Severity::Error, &text, format, &file) {
+            let word = Word { kind: WordKind::Sign('"'), line: place.line, column: place.column };
+            if !self.diagnostics.iter().any(|told| told.path == file && told.line == place.line) {
+                self.tell(&file, &word, Code::FlowInvalid, message.clone(), Some(SCHEMA_HINT.to_owned()));
+            }
+        }
     }
 
     /// Checks one file, and returns the files that it requires.

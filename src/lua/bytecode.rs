@@ -68,6 +68,8 @@ pub(super) enum Op {
     GetUpvalue,
     GetField,
     SetField,
+    /// As [`Op::SetField`], with the field's name in the third register: so are fields of a table that is made here written.
+    SetNamed,
     NewFunction,
     NewFunctionOfConstant,
     Capture,
@@ -89,7 +91,10 @@ pub(super) enum Op {
 impl Op {
     /// Tells whether it writes its first register.
     pub(super) fn writes(self) -> bool {
-        !matches!(self, Op::SetGlobal | Op::SetField | Op::Capture | Op::JumpIf | Op::JumpIfNot | Op::Nothing)
+        !matches!(
+            self,
+            Op::SetGlobal | Op::SetField | Op::SetNamed | Op::Capture | Op::JumpIf | Op::JumpIfNot | Op::Nothing
+        )
     }
 }
 
@@ -100,6 +105,7 @@ const OPS: &[(u8, Op)] = &[
     (7, Op::GetGlobal),
     (8, Op::SetGlobal),
     (9, Op::GetUpvalue),
+    (14, Op::SetNamed),
     (15, Op::GetField),
     (16, Op::SetField),
     (19, Op::NewFunction),
@@ -113,10 +119,10 @@ const OPS: &[(u8, Op)] = &[
     (64, Op::NewFunctionOfConstant),
     (70, Op::Capture),
 ];
-/// Those that write no register: NOP, BREAK, SETUPVAL, CLOSEUPVALS, SETTABLE, SETTABLEN, RETURN, jumps, SETLIST, fast calls,
+/// Those that write no register: NOP, BREAK, SETUPVAL, CLOSEUPVALS, SETTABLEN, RETURN, jumps, SETLIST, fast calls,
 /// PREPVARARGS, COVERAGE.
 const NOTHING: &[u8] =
-    &[0, 1, 10, 11, 14, 18, 22, 23, 24, 27, 28, 29, 30, 31, 32, 55, 60, 62, 65, 67, 68, 69, 73, 74, 75, 77, 78, 79, 80];
+    &[0, 1, 10, 11, 18, 22, 23, 24, 27, 28, 29, 30, 31, 32, 55, 60, 62, 65, 67, 68, 69, 73, 74, 75, 77, 78, 79, 80];
 /// Those that write more than one register: loops, GETVARARGS.
 const MANY: &[u8] = &[56, 57, 58, 59, 61, 63, 76];
 /// Those that may go on elsewhere.

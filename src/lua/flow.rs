@@ -6,22 +6,24 @@ use mlua::{MultiValue, Table, Value as LuaValue};
 use serde_json::{Value, json};
 
 use crate::engine::gate::Gate;
-use crate::error::{Code, Failure, Result, nearest};
+use crate::error::{Code, Failure, Place, Result, nearest};
 use crate::lua::api::{Context, DeclaredCollections, HostApi, OnlyLooks, is_flow};
 use crate::lua::limits::FlowLimits;
-use crate::lua::manifest::{FlowCommand, Manifest};
+use crate::lua::manifest::{DeclaredCollection, FlowCommand, Manifest};
 use crate::lua::scheduler::{Interrupts, LuaOutcome, Scheduler};
 use crate::lua::vm::Vm;
 use crate::lua::{convert, error_values, modules, vm_errors};
 use crate::model::attachment::{self, ATTACH};
+use crate::model::collection::{Collection, Format};
 use crate::model::effect::Sources;
 use crate::model::event::RunVerdict;
 use crate::model::param::ParamKind;
-use crate::model::text::clean;
+use crate::model::text::{clean, excerpt};
 use crate::pack::path::join;
 use crate::pack::persona::PersonaNeeds;
 use crate::pack::resolve::ResolvedFlow;
-use crate::schema::source;
+use crate::schema::report::{self, Severity};
+use crate::schema::{Formats, SCHEMA_HINT, Schema, source};
 
 /// Returns the length of the texts in the params that the user did not type, in bytes.
 fn param_text_lengths(input: &FlowInput) -> usize {
@@ -196,6 +198,9 @@ impl Flow {
         for version in order.iter().skip_while(|version| version.as_str() != from) {
             if let Some(migrate) = declared.migrations.get(version) {
                 document = self.pure(migrate, &document)?;
+                if !document.is_object() && !document.is_array() {
+                    return Err(no_document(version, &document));
+                }
             }
         }
         Ok(document)
@@ -260,6 +265,16 @@ pub enum FlowOutcome {
     Interrupted(Failure),
 }
 
+/// Returns the failure of a migration that gave something else than a document.
+fn no_document(version: &str, returned: &Value) -> Failure {
+    let what = match returned {
+        Value::Null => "nothing".to_owned(),
+        other => format!("no document, but {}", excerpt(&other.to_string())),
+    };
+    Failure::new(Code::FlowError, format!("the migration from \"{version}\" returned {what}"))
+        .hint("a migration ends with `return doc`")
+}
+
 /// Takes params out that were not given and have no default: a list that is empty, and a switch that is off.
 fn forget_absent(params: &mut Value, command: &FlowCommand) {
     let Some(members) = params.as_object_mut() else { return };
@@ -309,7 +324,7 @@ fn read_manifest(vm: &Vm, located: &ResolvedFlow, value: &LuaValue) -> Result<Ma
         let text = located.tree.text(&path)?.ok_or_else(|| invalid(format!("there is no file `{path}`")))?;
         left =
             left.checked_sub(text.len()).ok_or_else(|| invalid("the schemas have more than 4 MB in all".to_owned()))?;
-        let format = crate::model::collection::Format::of_path(&path).unwrap_or(crate::model::collection::Format::Json);
+        let format = Format::of_path(&path).unwrap_or(Format::Json);
         *schema = source::parse(&text, format, &located.tree.display(&path))?;
     }
     for declared in manifest.collections.values_mut() {
@@ -318,14 +333,29 @@ fn read_manifest(vm: &Vm, located: &ResolvedFlow, value: &LuaValue) -> Result<Ma
         }
     }
     for declared in manifest.collections.values() {
-        let file = declared.schema_path.as_ref().map(|path| format!(" ({path})")).unwrap_or_default();
-        crate::schema::Schema::compile(&declared.collection.schema).map_err(|failure| {
-            let message = format!("collection `{}`{file}: {}", declared.collection.name, failure.message);
-            Failure { message, ..failure }
-        })?;
+        schema_fault(located, declared)?;
         crate::model::path_template::PathTemplate::of(&declared.collection)?;
     }
     Ok(manifest)
+}
+
+/// Refuses a collection whose schema is none, with the place in the schema's file.
+fn schema_fault(located: &ResolvedFlow, declared: &DeclaredCollection) -> Result<()> {
+    let Collection { name, schema, .. } = &declared.collection;
+    let Err(wrong) = Schema::try_compile(schema, Formats::Asserted) else { return Ok(()) };
+    let file = declared.schema_path.as_ref().map(|path| format!(" ({path})")).unwrap_or_default();
+    let failure = Failure::new(Code::FlowInvalid, format!("collection `{name}`: its schema{file} is wrong: {wrong}"));
+    let mut failure = failure.hint(SCHEMA_HINT);
+    let path = declared.schema_path.as_ref().and_then(|relative| join(&located.path, relative));
+    if let Some(path) = path
+        && let Some(text) = located.tree.text(&path)?
+    {
+        let format = Format::of_path(&path).unwrap_or(Format::Json);
+        let place = report::locate(vec![wrong], Severity::Error, &text, format, &path);
+        let line = place.first().and_then(|place| u64::try_from(place.line).ok());
+        failure.place = Some(Box::new(Place::line(path, line)));
+    }
+    Err(failure)
 }
 
 /// Adds the source line to a failure that was raised in a file of the pack, and names the file by its path for people.

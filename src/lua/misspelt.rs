@@ -42,12 +42,21 @@ pub(super) struct KnownNames<'a> {
     pub(super) is_own: bool,
 }
 
-/// Returns what is misspelt in a source, and what would change in it.
-pub(super) fn find(source: &str, known: &KnownNames<'_>) -> (Vec<Misspelt>, Vec<Change>) {
-    let Some(bytecode) = Bytecode::of(source) else { return Default::default() };
-    let mut search = Search { bytecode: &bytecode, known, misspelt: Vec::new(), changes: Vec::new(), depth: 0 };
+/// What is found in a source.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    pub(super) misspelt: Vec<Misspelt>,
+    pub(super) changes: Vec<Change>,
+    /// The files that are loaded and given as a `schema`, by their paths as they are written.
+    pub(super) schemas: BTreeSet<String>,
+}
+
+/// Returns what is misspelt in a source, what would change in it, and which schemas it loads.
+pub(super) fn find(source: &str, known: &KnownNames<'_>) -> Findings {
+    let Some(bytecode) = Bytecode::of(source) else { return Findings::default() };
+    let mut search = Search { bytecode: &bytecode, known, found: Findings::default(), depth: 0 };
     search.function(bytecode.main, &[]);
-    (search.misspelt, search.changes)
+    search.found
 }
 
 /// What a register holds.
@@ -64,8 +73,21 @@ enum Held {
     Params,
     Settings,
     Param(String),
-    /// A table that is made here, with its fields.
-    Table(BTreeSet<String>),
+    /// What stands in a data file, by its path.
+    Loaded(String),
+    /// A table that is made here, with its fields, and the file that its `schema` was loaded from.
+    Table(BTreeSet<String>, Option<String>),
+}
+
+/// Notes what a table's `schema` was loaded from, if that is the field that is written.
+fn set_schema(registers: &mut [Held], (value, table): (usize, usize), name: &str) {
+    let loaded = match &registers[value] {
+        Held::Loaded(path) => Some(path.clone()),
+        _ => None,
+    };
+    if let (Held::Table(_, schema), "schema") = (&mut registers[table], name) {
+        *schema = loaded;
+    }
 }
 
 /// How deep functions stand in one another at most.
@@ -74,8 +96,7 @@ const DEEPEST: usize = 100;
 struct Search<'a> {
     bytecode: &'a Bytecode,
     known: &'a KnownNames<'a>,
-    misspelt: Vec<Misspelt>,
-    changes: Vec<Change>,
+    found: Findings,
     depth: usize,
 }
 
@@ -146,8 +167,18 @@ impl Search<'_> {
                 held
             }),
             Op::SetField => {
-                if let (Held::Table(fields), Some(name)) = (&mut registers[b], text(aux)) {
-                    fields.insert(name);
+                if let Some(name) = text(aux) {
+                    set_schema(registers, (a, b), &name);
+                    if let Held::Table(fields, _) = &mut registers[b] {
+                        fields.insert(name);
+                    }
+                }
+                return;
+            }
+            Op::SetNamed => {
+                // The fields of the table were known when it was made.
+                if let Held::Text(name) = registers[usize::from(instruction.c)].clone() {
+                    set_schema(registers, (a, b), &name);
                 }
                 return;
             }
@@ -190,10 +221,10 @@ impl Search<'_> {
                 registers[a..].fill(Held::Unknown);
                 Some(held)
             }
-            Op::NewTable => Some(Held::Table(BTreeSet::new())),
+            Op::NewTable => Some(Held::Table(BTreeSet::new(), None)),
             Op::NewTableOfConstant => match function.constants.get(instruction.d()) {
                 Some(Constant::Fields(fields)) => {
-                    Some(Held::Table(fields.iter().filter_map(|index| text(*index)).collect()))
+                    Some(Held::Table(fields.iter().filter_map(|index| text(*index)).collect(), None))
                 }
                 _ => None,
             },
@@ -209,8 +240,8 @@ impl Search<'_> {
 
     fn tell(&mut self, line: usize, name: &str, message: String, hint: Option<String>) {
         let misspelt = Misspelt { line, name: name.to_owned(), message, hint };
-        if !self.misspelt.contains(&misspelt) {
-            self.misspelt.push(misspelt);
+        if !self.found.misspelt.contains(&misspelt) {
+            self.found.misspelt.push(misspelt);
         }
     }
 
@@ -301,11 +332,19 @@ impl Search<'_> {
                 let module = crate::lua::api::ALL.iter().find(|(name, ..)| name == path);
                 module.map_or(Held::Unknown, |(name, ..)| Held::Module(name))
             }
+            (Held::Function("@nietz/json" | "@nietz/yaml", name), Held::Text(path)) if name == "load" => {
+                Held::Loaded(path.clone())
+            }
             (Held::Function(module, name), _) => {
                 let returned = types.returned_by(module, name).map_or(Held::Unknown, Held::Record);
                 // A manifest was read whole when the flow was loaded.
                 let taken = types.taken_by(module, name).filter(|_| *module != "@nietz");
-                if let (Held::Table(fields), Some(record)) = (first, taken) {
+                if let (Held::Table(_, Some(path)), Some(record)) = (first, &taken)
+                    && record.fields.contains_key("schema")
+                {
+                    self.found.schemas.insert(path.clone());
+                }
+                if let (Held::Table(fields, _), Some(record)) = (first, taken) {
                     for field in fields.iter().filter(|field| !record.fields.contains_key(*field)) {
                         let what = format!("what `{name}` of {module} takes");
                         self.unknown_field(line, field, &what, record.fields.keys().map(String::as_str));
@@ -326,13 +365,15 @@ impl Search<'_> {
         if module != "@nietz/task" || self.known.manifest.host_api >= 2 {
             return;
         }
-        let is_named = matches!(first, Held::Table(fields) if !fields.is_empty());
+        let is_named = matches!(first, Held::Table(fields, _) if !fields.is_empty());
         let change = |message: &str| Change { line, name: name.to_owned(), message: message.to_owned() };
         if name == "settle" {
-            self.changes.push(change("an `error` that was raised as a text is a table with `code` and `message`"));
+            self.found
+                .changes
+                .push(change("an `error` that was raised as a text is a table with `code` and `message`"));
         }
         if (name == "all" || name == "settle") && !is_named {
-            self.changes.push(change("a list of functions gives a list, in the same order"));
+            self.found.changes.push(change("a list of functions gives a list, in the same order"));
         }
     }
 
@@ -359,6 +400,6 @@ impl Search<'_> {
             _ => return,
         };
         let message = format!("the param `{name}` is nil where it is not given; up to now it is {was}");
-        self.changes.push(Change { line: instruction.line, name: name.to_owned(), message });
+        self.found.changes.push(Change { line: instruction.line, name: name.to_owned(), message });
     }
 }

@@ -63,6 +63,9 @@ pub struct ScannedDocument {
     pub value: Value,
     #[serde(default, skip_serializing_if = "VersionStatus::is_current")]
     pub standing: VersionStatus,
+    /// The version of a document of today, where only parts of it are here: a later flow cannot migrate them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<crate::error::Failure>,
 }
@@ -138,6 +141,7 @@ mod tests {
             path: path.to_owned(),
             value,
             standing: VersionStatus::default(),
+            version: None,
             failure,
         };
         let page = Page {

@@ -280,8 +280,8 @@ impl Session {
         if let Some(taken) =
             gate.take_replay_source().map(|replay_source| replay_source.replayed_count()).filter(|taken| *taken > 0)
         {
-            let what = if taken == 1 { "effect was" } else { "effects were" };
-            front.notice(format!("{taken} {what} taken over, and not done again"));
+            let what = if taken == 1 { "effect" } else { "effects" };
+            front.notice(format!("{taken} recorded {what} given back, and not done again"));
         }
         let changed = |failure: &Failure| failure.code == Code::DocumentChanged;
         if open.fork.is_some() && matches!(&outcome, Ok(FlowOutcome::Failed(failure)) if changed(failure)) {
@@ -335,7 +335,7 @@ impl Session {
         }
         if let Some(fork) = open.fork.as_ref().filter(|_| replay_source.is_none()) {
             front.notice(format!(
-                "the run {} is gone, which this one was forked from: what was not taken over yet is done anew",
+                "the run {} is gone, which this one was forked from: what was not given back yet is done anew",
                 fork.run
             ));
         }

@@ -25,10 +25,11 @@ mod words;
 mod yaml;
 
 pub use cache::SchemaCache;
+pub(crate) use check::HINT as SCHEMA_HINT;
 pub use check::{Formats, Schema, Violation};
 pub use position::TextPosition;
 pub use report::LocatedViolation;
-pub(crate) use subschema::properties;
+pub(crate) use subschema::{SaidOf, properties, referred, said_of};
 
 /// A root keyword of schemas. With `"x-formats": "on-save"`, formats (uuid, date-time …) bind only what is written,
 /// because there are older files that do not keep to them. With `"never"`, formats are only remarks.

@@ -179,6 +179,46 @@ pub(super) fn target<'s>(root: &'s Value, part: SchemaPart<'s>) -> Option<&'s Va
     root.pointer(pointer)
 }
 
+/// What a schema says of a member of a document.
+pub(crate) enum SaidOf<'s> {
+    /// What the schema says of it.
+    Said(&'s Value),
+    /// An object on the way to it lets nothing of this name in.
+    Refused,
+    /// It is not said plainly.
+    Unknown,
+}
+
+/// Returns what a schema says of the place that a JSON pointer leads to, by named members and references alone.
+pub(crate) fn said_of<'s>(root: &'s Value, pointer: &str) -> SaidOf<'s> {
+    let mut node = root;
+    for name in pointer.split('/').skip(1) {
+        let name = name.replace("~1", "/").replace("~0", "~");
+        let Some(part) = referred(root, node) else { return SaidOf::Unknown };
+        let is_item = name == "*" || name.bytes().all(|byte| byte.is_ascii_digit());
+        let closed = part.get("additionalProperties") == Some(&Value::Bool(false));
+        match part.get("properties").and_then(|properties| properties.get(&name)) {
+            Some(Value::Bool(false)) => return SaidOf::Refused,
+            Some(member) => node = member,
+            None if closed && !is_item && !part.contains_key("patternProperties") => return SaidOf::Refused,
+            None => return SaidOf::Unknown,
+        }
+    }
+    referred(root, node).map_or(SaidOf::Unknown, |_| SaidOf::Said(node))
+}
+
+/// Returns the schema that a part refers to, or the part itself; `None` if the reference leads nowhere.
+pub(crate) fn referred<'s>(root: &'s Value, mut part: &'s Value) -> Option<SchemaPart<'s>> {
+    for _ in 0..STEPS {
+        let members = part.as_object()?;
+        if !members.contains_key("$ref") {
+            return Some(members);
+        }
+        part = target(root, members)?;
+    }
+    None
+}
+
 pub(super) fn list<'s>(part: SchemaPart<'s>, keyword: &str) -> &'s [Value] {
     part.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

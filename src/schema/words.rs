@@ -2,9 +2,16 @@
 //!
 //! [`check`]: super::check
 
+use jsonschema::error::ValidationError;
 use serde_json::{Map, Value};
 
-use crate::model::text::excerpt;
+use crate::error::nearest;
+use crate::model::text::{clean, excerpt};
+
+/// The types that a schema can name.
+const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "object", "string"];
+/// The longest sentence of the validator's own, in characters.
+const SENTENCE: usize = 300;
 
 /// How many options of an enumeration a message lists.
 const OPTIONS: usize = 12;
@@ -19,6 +26,29 @@ pub(super) fn describe_value(value: &Value) -> String {
         Value::Object(_) => "an object".to_owned(),
         scalar => literal(scalar),
     }
+}
+
+/// Returns what is wrong at a place of a schema that is none.
+pub(super) fn wrong_schema(pointer: &str, schema: &Value, error: &ValidationError<'_>) -> String {
+    let found = schema.pointer(pointer).unwrap_or(&Value::Null);
+    let names = |names: &Value| match names {
+        Value::String(name) => vec![name.clone()],
+        Value::Array(names) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    };
+    if pointer.ends_with("/type")
+        && let Some(unknown) = names(found).iter().find(|name| !TYPES.contains(&name.as_str()))
+    {
+        let near = nearest(unknown, TYPES.iter().copied()).map(|near| format!("; did you mean {near}?"));
+        let near = near.unwrap_or_default();
+        return format!("\"{}\" is no type; known are {}{near}", excerpt(unknown), TYPES.join(", "));
+    }
+    let said = clean(&error.masked_with("it").to_string()).replace('\n', " ");
+    let said = match said.char_indices().nth(SENTENCE) {
+        Some((end, _)) => format!("{}…", &said[..end]),
+        None => said,
+    };
+    format!("{said}; found {}", describe_value(found))
 }
 
 /// Returns a value as it could stand in a file, shortened.

@@ -107,6 +107,48 @@ fn a_review_that_begins_as_an_example_reads_a_change_of_a_real_repository() {
     assert_eq!(git(&env.workspace(), ["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
 }
 
+/// The example with documents: two tests, one of which reads a document of the first version.
+#[test]
+fn a_flow_that_keeps_documents_begins_as_an_example_that_works() {
+    let sorted = r#"{"groups":[{"title":"Calm","items":[1]}],"actions":["Write a rota"]}"#;
+    let server = ModelServer::start(move |_| Response::text(sorted));
+    let env = Env::with(&server);
+    let told = env.nietz(["new", "flow", "mine", "--like", "retro"]).go().exits(0).stdout;
+    assert!(told.contains("run it: nietz run flows/mine.lua --week 2026-W02   test it"), "{told}");
+    for path in env.documents().keys() {
+        assert!(!env.read(path).contains("NAME"), "{path}");
+    }
+    assert!(env.read("flows/mine.lua").lines().count() <= 150);
+    let told = env.nietz(["check"]).go().exits(0).stdout;
+    assert!(told.lines().all(|line| line.ends_with(": valid")), "{told}");
+    let told = env.nietz(["test"]).var("OPENAI_BASE_URL", "http://127.0.0.1:1/v1").go().exits(0).stdout;
+    assert!(
+        told.contains("passed mine/older") && told.contains("passed mine/run") && told.contains("2 passed"),
+        "{told}"
+    );
+
+    // A week of the first version, whose action is asked about, and a session that takes an item back.
+    let first = "version: 1
+week: 2026-W01
+items: []
+groups: []
+actions: [Sleep]
+";
+    env.write("retros/2026-W01.yaml", first);
+    let seen = env.nietz(["run", "mine", "show", "2026-W01"]).go().exits(0).stdout;
+    assert!(seen.contains("○ Sleep") && env.read("retros/2026-W01.yaml") == first, "{seen}");
+    env.run(["mine", "--week", "2026-W02"]).stdin("y\nloud\nback\nquiet\nskip\nfinish\ny\n").go().exits(0);
+    assert_eq!(server.calls(), 1);
+    assert!(env.read("retros/2026-W01.yaml").contains("done: true"));
+    let saved = env.read("retros/2026-W02.yaml");
+    assert!(saved.contains("quiet") && !saved.contains("loud") && saved.contains("text: Write a rota"), "{saved}");
+    let listed = env.nietz(["run", "mine", "list"]).go().exits(0).stdout;
+    assert!(listed.contains("2026-W01: 0 items") && listed.contains("2026-W02: 1 items"), "{listed}");
+    env.nietz(["run", "mine", "show", "2026-W09"]).go().exits(2);
+    env.run(["mine", "--week", "2026-W02"]).var("NIETZ_RUN", "r2").go().exits(2);
+    env.nietz(["check"]).go().exits(0);
+}
+
 #[test]
 fn new_personas_quotes_and_packs_are_valid() {
     let env = Env::new();

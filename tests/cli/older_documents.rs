@@ -36,6 +36,18 @@ return require("@nietz").flow {{
     )
 }
 
+/// The flow as it was when its documents were of version 1: it has another schema, and no migration.
+fn of_version_1(today: &str) -> String {
+    let first = today
+        .replace(
+            "required = { \"mood\" }, properties = { mood = { type = \"integer\", maximum = 5 } }",
+            "required = { \"slug\" }",
+        )
+        .replace("current = 3", "current = 1");
+    let (head, rest) = first.split_once("migrations = {").expect("it has migrations");
+    format!("{head}}},\n    rules = {}", rest.split_once("rules = ").expect("it has rules").1)
+}
+
 const QUERY: &str = r#"local answer = documents.query("SELECT slug, mood FROM week ORDER BY slug", { tables = { "weeks" } })
     return { rows = answer.rows, broken = answer.broken }"#;
 
@@ -177,18 +189,54 @@ fn what_a_run_read_as_an_earlier_flow_is_brought_up_to_date_in_memory() {
     require("@nietz/ui").ask { id = "wait", prompt = "Wait?" }
     return { read.mood, all[1].mood, all[2].mood }"#;
     let today = flow(body);
-    let first = today
-        .replace(
-            "required = { \"mood\" }, properties = { mood = { type = \"integer\", maximum = 5 } }",
-            "required = { \"slug\" }",
-        )
-        .replace("current = 3", "current = 1");
-    let (head, rest) = first.split_once("migrations = {").expect("it has migrations");
-    let first = format!("{head}}},\n    rules = {}", rest.split_once("rules = ").expect("it has rules").1);
-    let env = Env::new().flow("retro", &first).file("weeks/a.yaml", "version: 1\nslug: a\nfeeling: 2\n");
+    let env = Env::new().flow("retro", &of_version_1(&today)).file("weeks/a.yaml", "version: 1\nslug: a\nfeeling: 2\n");
     env.run(["retro"]).go().exits(7);
     env.write("flows/retro.lua", today);
     assert_eq!(env.resume().stdin("x\n").go().exits(0).result(), json!([2, 2, 2]));
+}
+
+/// Parts of a document cannot be migrated, and without its version nobody could tell that they are old.
+#[test]
+fn parts_that_were_read_as_an_earlier_flow_are_an_error_and_no_value() {
+    let body = r#"local all = {}
+    weeks:each(function(one)
+      table.insert(all, if one.value then one.value.slug else one.error.code .. ": " .. one.error.message)
+    end, { fields = { slug = "/slug" } })
+    require("@nietz/ui").ask { id = "wait", prompt = "Wait?" }
+    return all"#;
+    let today = flow(body);
+    let env = Env::new().flow("retro", &of_version_1(&today)).file("weeks/a.yaml", "version: 1\nslug: a\nfeeling: 2\n");
+    env.run(["retro"]).go().exits(7);
+    env.write("flows/retro.lua", today);
+    let result = env.resume().stdin("x\n").go().exits(0).result();
+    let told = result[0].as_str().expect("a text");
+    assert!(told.starts_with("document-version: weeks/a.yaml") && told.contains("version 1"), "{told}");
+    // A run that begins now sees them as they are today.
+    let result = env.run(["retro"]).var("NIETZ_RUN", "r2").stdin("x\n").go().exits(0).result();
+    assert_eq!(result, json!(["a"]));
+}
+
+/// A migration is no fault of the run that wrote the document; an edit beside it is told as before.
+#[test]
+fn a_run_whose_documents_were_brought_up_to_date_since_agrees_with_its_journal() {
+    let body =
+        "weeks:save { version = 1, slug = \"a\", feeling = 2 } weeks:save { version = 1, slug = \"b\", feeling = 3 }";
+    let today = flow(body);
+    let env = Env::new().flow("retro", &of_version_1(&today));
+    env.run(["retro"]).go().exits(0);
+    env.write("flows/retro.lua", today);
+    env.nietz(["verify", "r1"]).go().exits(0);
+    env.nietz(["documents", "migrate"]).go().exits(0);
+    let told = env.nietz(["verify", "r1"]).go().exits(0).stdout;
+    assert!(told.contains("weeks/a.yaml: brought up to date since"), "{told}");
+    let told = env.nietz(["verify", "r1", "--json"]).go().exits(0).stdout;
+    assert!(told.contains(r#""brought_up":["weeks/a.yaml","weeks/b.yaml"]"#), "{told}");
+    env.write("weeks/a.yaml", env.read("weeks/a.yaml").replace("mood: 2", "mood: 4"));
+    let ended = env.nietz(["verify", "r1"]).go().exits(4);
+    assert!(
+        ended.stderr.contains("weeks/a.yaml: is not as line") && !ended.stderr.contains("weeks/b.yaml"),
+        "{ended:?}"
+    );
 }
 
 /// What a kill leaves: some documents of today with the old file still beside them, and some that are still old.

@@ -168,6 +168,19 @@ fn a_word_is_explained() {
     error[usage]: there is no error code and no word `casette`
     hint: did you mean `cassette`?
     ");
+    // Verbs and parts of words lead to the word that they belong to.
+    let beside = [
+        ("fault", "fault: "),
+        ("hole", "hole: "),
+        ("migrate", "version: "),
+        ("notify", "notification: "),
+        ("raised", "failure: "),
+        ("foreign", "foreign run: "),
+    ];
+    for (word, told) in beside {
+        let told_now = env.nietz(["explain", word]).go().exits(0).stdout;
+        assert!(told_now.starts_with(told), "{word}: {told_now}");
+    }
     let all = env.nietz(["explain", "words"]).go().exits(0).stdout;
     assert_eq!(all.trim_end(), include_str!("../../src/WORDS.md").trim_end());
 }

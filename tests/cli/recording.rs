@@ -265,10 +265,14 @@ fn documents_that_were_there_before_are_not_forgotten_in_silence() {
     env.nietz(["test", "--from-run", RUN]).go().exits(0);
     env.write("flows/short.lua", flow.replace("talk about", "speak of"));
     let before = env.read(CASSETTE);
+    // A test that misses something says how it can be recorded, and a recording is refused before it costs anything.
+    let missed = env.nietz(["test"]).go().exits(1).stdout;
+    assert!(missed.contains("--from-run") && !missed.contains("--record"), "{missed}");
+    let calls = server.calls();
     let ended = env.nietz(["test", "--record"]).go().exits(1);
     let told = &ended.stdout;
     assert!(told.contains("read documents that were there before") && told.contains("--from-run"), "{told}");
-    assert_eq!(env.read(CASSETTE), before);
+    assert_eq!((env.read(CASSETTE), server.calls()), (before, calls));
     // Without them it has the same start in an empty folder.
     std::fs::remove_dir_all(env.path("notes")).expect("it is there");
     env.run(["short"]).var("NIETZ_RUN", "r2").stdin("more\n").go().exits(0);

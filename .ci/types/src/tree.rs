@@ -53,6 +53,8 @@ pub fn candidates(from: &str, path: &str) -> Vec<String> {
     for part in path.split('/') {
         match part {
             "." | "" => {}
+            // An example of a flow has the folder of its name beside it as `flow`.
+            "NAME" => parts.push("flow"),
             ".." => drop(parts.pop()),
             part => parts.push(part),
         }

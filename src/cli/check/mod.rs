@@ -1,5 +1,6 @@
 //! `nietz check [PATH…]`.
 
+mod collections;
 mod journal;
 mod overriding;
 mod sources;
@@ -54,10 +55,18 @@ pub(super) fn run(machine: &Machine, args: &CheckArgs) -> Result<Exit> {
     for file in wanted {
         let inside = machine.workspace.join(file);
         let file = if file.exists() || !inside.exists() { file.clone() } else { inside };
-        let files = if file.is_dir() { sources::below(&mut flows, &file) } else { vec![file.clone()] };
-        for file in &files {
+        // What the user wrote is told first, and of runs only what is wrong.
+        let (files, journals) = match file.is_dir() {
+            true => sources::below(&mut flows, &file).into_iter().partition(|file| !sources::is_of_a_run(file)),
+            false => (vec![file.clone()], Vec::new()),
+        };
+        let mut valid_journals = 0;
+        for (file, is_of_a_run) in
+            files.iter().map(|file| (file, false)).chain(journals.iter().map(|file| (file, true)))
+        {
             let name = file.display().to_string();
             match check(&mut flows, file, args.collection.as_deref()) {
+                Ok(all) if is_of_a_run && all.iter().all(|report| report.located.is_empty()) => valid_journals += 1,
                 Ok(all) => {
                     invalid += usize::from(all.iter().any(FileReport::is_invalid));
                     tell(&name, &all, args.json)?;
@@ -69,8 +78,13 @@ pub(super) fn run(machine: &Machine, args: &CheckArgs) -> Result<Exit> {
                 }
             }
         }
-        if files.is_empty() && !args.json {
-            output::line(format!("{}: nothing here that nietz knows", file.display()))?;
+        match (valid_journals, args.json) {
+            (0, false) if files.is_empty() && journals.is_empty() => {
+                output::line(format!("{}: nothing here that nietz knows", file.display()))?;
+            }
+            (0, _) | (_, true) => {}
+            (1, false) => output::line("1 journal valid")?,
+            (count, false) => output::line(format!("{count} journals valid"))?,
         }
     }
     Ok(if invalid > 0 { Exit::Invalid } else { Exit::Done })
@@ -190,7 +204,9 @@ fn check_document(flow: &Flow, store: &Store, collection: &str, file: &Path, tex
     } else {
         let document = source::parse(&text, declared.collection.format, &name)?;
         if !store.is_newer(&declared.collection, &document) {
-            let document = documents::brought_up(flow, store, collection, document)
+            let full = file.canonicalize().map_err(|error| Failure::io(file, "read", &error))?;
+            let key = store.match_path(&declared.collection, &full);
+            let document = documents::brought_up(flow, store, (collection, key.as_ref()), document)
                 .map_err(|failure| failure.because(format!("in the migration of {name}")))?;
             located.extend(apply_rules(flow, collection, &document, &text, &name)?);
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::cli::check::{FileReport, FlowCache, journal, overriding};
+use crate::cli::check::{FileReport, FlowCache, collections, journal, overriding};
 use crate::cli::pack::vet;
 use crate::cli::trust::packs as trust;
 use crate::disk::{self, Links};
@@ -56,6 +56,11 @@ pub(super) fn below(flows: &mut FlowCache<'_>, folder: &Path) -> Vec<PathBuf> {
     let known = files.into_iter().filter(|path| kind(machine, path).is_some() || is_document(path));
     // Paths begin with the folder as the user wrote it, and messages show them in that form.
     known.map(|path| path.strip_prefix(&full).map_or_else(|_| path.clone(), |below| folder.join(below))).collect()
+}
+
+/// Tells whether a file is the journal of a run that is kept here.
+pub(super) fn is_of_a_run(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "journal.jsonl") && path.iter().any(|part| part == ".nietz")
 }
 
 fn is_passed_over(path: &Path) -> bool {
@@ -176,20 +181,18 @@ fn flow(machine: &Machine, file: &Path) -> Result<Vec<FileReport>> {
         let text = tree.text(&path)?.unwrap_or_default().to_string();
         files.insert(path, FileReport { text, located, code: Code::DocumentInvalid });
     }
-    let remarks: Vec<_> = flow.manifest.collections.values().flat_map(|declared| &declared.remarks).collect();
-    if !remarks.is_empty() {
+    let store = Store::new(&machine.workspace)?;
+    let collections = || flow.manifest.collections.values();
+    let remarks = collections().flat_map(|declared| &declared.remarks);
+    let remarks = remarks.map(|remark| (remark.found.clone(), remark.message.clone(), Severity::Note));
+    let faults = collections().flat_map(|declared| collections::faults(&store, declared));
+    let told: Vec<_> = remarks.chain(faults.map(|fault| (fault.found, fault.message, Severity::Error))).collect();
+    if !told.is_empty() {
         let text = tree.text(&path)?.unwrap_or_default().to_string();
         let name = file.display().to_string();
-        let located = remarks.into_iter().map(|remark| {
-            // A text that is put together in another way is told at the beginning of the file.
-            let found = ['"', '\''].map(|quote| format!("{quote}{}{quote}", remark.found));
-            let at = text.lines().zip(1..).find_map(|(line, number)| {
-                let column = found.iter().find_map(|found| line.find(found.as_str()))?;
-                Some(TextPosition { line: number, column: line[..column].chars().count() + 1 })
-            });
-            let place = at.unwrap_or(TextPosition { line: 1, column: 1 });
-            let mut located = report::LocatedViolation::unreadable(&name, place, remark.message.as_str());
-            located.severity = Severity::Note;
+        let located = told.into_iter().map(|(found, message, severity)| {
+            let mut located = report::LocatedViolation::unreadable(&name, place_of(&text, &found), message);
+            located.severity = severity;
             Code::FlowInvalid.name().clone_into(&mut located.keyword);
             located
         });
@@ -199,6 +202,20 @@ fn flow(machine: &Machine, file: &Path) -> Result<Vec<FileReport>> {
         findings.located.extend(located);
     }
     Ok(files.into_values().collect())
+}
+
+/// Returns where a text stands in a flow, in quotes, or in the brackets that it has itself. One that is put together in
+/// another way is told at the beginning of the file.
+fn place_of(text: &str, found: &str) -> TextPosition {
+    let spelt = match found.starts_with('[') {
+        true => vec![found.to_owned()],
+        false => ['"', '\''].map(|quote| format!("{quote}{found}{quote}")).to_vec(),
+    };
+    let at = text.lines().zip(1..).find_map(|(line, number)| {
+        let column = spelt.iter().find_map(|found| line.find(found.as_str()))?;
+        Some(TextPosition { line: number, column: line[..column].chars().count() + 1 })
+    });
+    at.unwrap_or(TextPosition { line: 1, column: 1 })
 }
 
 /// Returns what is wrong with files of the folders that a flow reads whole, by their paths. Those of a project that stand

@@ -9,7 +9,7 @@ use crate::cli::front::FrontArgs;
 use crate::cli::start;
 use crate::cli::{new, output};
 use crate::disk;
-use crate::engine::replay_source::{ReplayMode, ReplaySource, first_different_read};
+use crate::engine::replay_source::{ReplayMode, ReplaySource, first_different_read, first_read_of_before};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::journal::lines::EndRecord;
 use crate::model::budget::Budget;
@@ -42,6 +42,10 @@ pub(super) fn rerecord(machine: &Machine, case: &Case, args: &TestArgs) -> Resul
     let (located, layers) = case.flow(machine, &ends)?;
     let target =
         RecordingTarget { source: Some(&case.path), ..RecordingTarget::at(machine, &case.path, args.expect_failure) };
+    // Before anything is asked or paid for.
+    if let Some(line) = first_read_of_before(&case.path)? {
+        return Err(target.began_with_documents(line));
+    }
     let open = ends.open;
     // No model wrote the replies in a cassette of `nietz new`: the user's own model does now.
     let recorded_with = open.model.filter(|model| model != new::NO_MODEL);
@@ -171,6 +175,14 @@ impl<'a> RecordingTarget<'a> {
         )
     }
 
+    /// Returns the failure for a recording whose line reads documents that were there before it.
+    fn began_with_documents(&self, line: u64) -> Failure {
+        let why = format!(
+            "its line {line} read documents that were there before, and a recording is made in an empty folder"
+        );
+        self.refusal("the flow works on documents that are there").because(why).hint(FROM_RUN)
+    }
+
     /// Refuses a run that did not end in a way that this recording allows.
     fn admit(&self, end: Option<&EndRecord>) -> Result<()> {
         let Some(end) = end else { return Err(self.refusal("the journal of the run was not written to its end")) };
@@ -226,10 +238,7 @@ fn make(flow: (ResolvedFlow, Vec<PackTree>), journal: &Path, target: &RecordingT
     if let Some(source) = target.source
         && let Some(line) = first_different_read(source, journal)?
     {
-        let why = format!(
-            "its line {line} read documents that were there before, and a recording is made in an empty folder"
-        );
-        return Err(target.refusal("the flow works on documents that are there").because(why).hint(FROM_RUN));
+        return Err(target.began_with_documents(line));
     }
     let folder = path.parent().unwrap_or(Path::new("."));
     if folder.starts_with(&machine.workspace) {

@@ -132,7 +132,7 @@ impl Store {
     fn line(&self, collection: &Collection, key: &DocumentKey, row: &Value, file: &str) -> Result<String> {
         let mut row = row.clone();
         shape::shape(&mut row, &collection.schema);
-        let mut violations = self.violations_to_save(collection, key, &row)?;
+        let mut violations = self.violations_to_save(collection, Some(key), &row)?;
         if !row.is_object() && violations.is_empty() {
             violations.push(Violation::new("", "type", "must be an object"));
         }

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use serde_json::Value;
 
 use super::paths::DocumentRoot;
+use super::version::version_text;
 use super::{Store, disk, list, validation};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, Format};
@@ -140,19 +141,25 @@ impl PageReader {
 
     /// Returns one document; `None` if it has vanished.
     fn scan_document(&self, path: &str) -> Option<ScannedDocument> {
-        let scanned =
-            |value, standing, failure| Some(ScannedDocument { path: path.to_owned(), value, standing, failure });
-        match self.read(path) {
-            Ok(None) => None,
-            Ok(Some((value, standing))) => {
-                let value = match &self.parts {
-                    Some(parts) if !matches!(standing, VersionStatus::Older(_)) => parts.of(&value),
-                    _ => value,
-                };
-                scanned(value, standing, None)
-            }
-            Err(failure) => scanned(Value::Null, VersionStatus::Current, Some(failure)),
-        }
+        let path = path.to_owned();
+        Some(match self.read(&path) {
+            Ok(None) => return None,
+            Ok(Some((value, standing))) => match &self.parts {
+                Some(parts) if !matches!(standing, VersionStatus::Older(_)) => {
+                    let declared = self.collection.version.as_ref().filter(|_| standing == VersionStatus::Current);
+                    let version = declared.and_then(|version| value.pointer(&version.field)).map(version_text);
+                    ScannedDocument { path, value: parts.of(&value), standing, version, failure: None }
+                }
+                _ => ScannedDocument { path, value, standing, version: None, failure: None },
+            },
+            Err(failure) => ScannedDocument {
+                path,
+                value: Value::Null,
+                standing: VersionStatus::Current,
+                version: None,
+                failure: Some(failure),
+            },
+        })
     }
 
     fn read(&self, path: &str) -> Result<Option<(Value, VersionStatus)>> {

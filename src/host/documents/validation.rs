@@ -24,25 +24,29 @@ impl Store {
         Ok(self.schema_for_writing(collection)?.violations(value))
     }
 
+    /// Returns whether a document is of today's version.
+    pub fn is_current(&self, collection: &Collection, value: &Value) -> bool {
+        let check = version::check_version(collection, value, &collection.name);
+        matches!(check, Ok(VersionCheck::Known(VersionStatus::Current)))
+    }
+
     /// Returns whether a document is of a newer version that the flow may read; such a document cannot be validated.
     pub fn is_newer(&self, collection: &Collection, value: &Value) -> bool {
         matches!(version::check_version(collection, value, ""), Ok(VersionCheck::Known(VersionStatus::Newer(_))))
     }
 
-    /// Returns the violations that keep a shaped value from being stored under this key.
+    /// Returns the violations that keep a shaped value from being stored under this key, or under any.
     pub(super) fn violations_to_save(
         &self,
         collection: &Collection,
-        key: &DocumentKey,
+        key: Option<&DocumentKey>,
         value: &Value,
     ) -> Result<Vec<Violation>> {
         let mut violations = self.schema_for_writing(collection)?.violations(value);
-        violations.extend(key_violations(collection, value, key));
+        violations.extend(key.into_iter().flat_map(|key| key_violations(collection, value, key)));
         if let Some(version) = &collection.version
-            && !matches!(
-                version::check_version(collection, value, &collection.name),
-                Ok(VersionCheck::Known(VersionStatus::Current))
-            )
+            && !violations.iter().any(|violation| violation.pointer == version.field)
+            && !self.is_current(collection, value)
         {
             let message = format!("must be the current version {}", version.current);
             violations.push(Violation::new(version.field.as_str(), "version", message));

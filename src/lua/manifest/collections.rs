@@ -49,9 +49,13 @@ pub(super) fn read_collection(reader: &ManifestReader<'_>, name: &str, table: &T
         reader.keep(check_pointer(&format!("{what}: keys"), place));
     }
     let mut migrations = BTreeMap::new();
+    let mut remarks = Vec::new();
     let version = match maybe_table(table, &what, "version")? {
         Some(declared) => {
+            let known = ["field", "current", "migrations", "read_newer"];
+            check_fields(&declared, &format!("{what}: version"), &known)?;
             let mut data = convert_without(reader, &declared, "migrations", &mut migrations)?;
+            remarks.extend(odd_keys(&declared));
             let data: VersionData =
                 serde_json::from_value(data.take()).map_err(|error| invalid(format!("{what}: version: {error}")))?;
             reader.keep(check_pointer(&format!("{what}: version.field"), &data.field));
@@ -67,7 +71,8 @@ pub(super) fn read_collection(reader: &ManifestReader<'_>, name: &str, table: &T
         _ => return Err(invalid(format!("{what}: rules must be a function"))),
     };
     let expects = read_expects(&what, reader.part(table, &what, "expects")?.unwrap_or_default())?;
-    let (index, remarks) = read_index(&what, format, reader.part(table, &what, "index")?.unwrap_or_default())?;
+    let (index, respelled) = read_index(&what, format, reader.part(table, &what, "index")?.unwrap_or_default())?;
+    remarks.extend(respelled);
     let formats = match table.raw_get::<LuaValue>("formats") {
         Ok(LuaValue::Nil) => None,
         Ok(LuaValue::String(word)) if ["on-save", "never"].contains(&&*word.to_string_lossy()) => {
@@ -162,6 +167,23 @@ fn read_index(
         tables.push(IndexTable { each: IndexPath::parse(&table.each), name, columns });
     }
     Ok((tables, remarks))
+}
+
+/// Returns a remark for each migration whose key is a number: `[1.0]` is the version `1`, and not `1.0`.
+fn odd_keys(version: &Table) -> Vec<ManifestRemark> {
+    let Ok(Some(migrations)) = version.raw_get::<Option<Table>>("migrations") else { return Vec::new() };
+    let keys = migrations.pairs::<LuaValue, LuaValue>().filter_map(std::result::Result::ok).map(|(key, _)| key);
+    let numbers = keys.filter_map(|key| match key {
+        LuaValue::Integer(number) => Some(number.to_string()),
+        LuaValue::Number(number) => Some(number.to_string()),
+        _ => None,
+    });
+    numbers
+        .map(|number| ManifestRemark {
+            found: format!("[{number}]"),
+            message: format!("a migration's key is a text: write `[\"{number}\"]`"),
+        })
+        .collect()
 }
 
 /// Returns a version's numbers, for sorting: `1.10` comes after `1.9`.

@@ -18,6 +18,10 @@ const BACKTRACKS: usize = 2_000;
 /// How large a pattern may become when it is compiled, in bytes.
 const COMPILED: usize = 128 * 1024;
 
+/// What those who write a schema have to know.
+pub(crate) const HINT: &str =
+    "schemas are JSON Schema 2020-12; references may only lead to places inside the same schema";
+
 /// The most violations that are reported.
 const MOST: usize = 1000;
 
@@ -83,12 +87,20 @@ impl Schema {
     ///
     /// `flow-invalid` if the schema is wrong, too large or endless, or refers to anything outside of itself.
     pub fn compile_with(schema: &Value, formats: Formats) -> Result<Schema> {
-        let invalid = |why: String| {
-            Failure::new(Code::FlowInvalid, why)
-                .hint("schemas are JSON Schema 2020-12; references may only lead to places inside the same schema")
-        };
+        Schema::try_compile(schema, formats).map_err(|wrong| {
+            let place = if wrong.pointer.is_empty() { String::new() } else { format!(" at {}", clean(&wrong.pointer)) };
+            Failure::new(Code::FlowInvalid, format!("a schema is wrong{place}: {}", wrong.message)).hint(HINT)
+        })
+    }
+
+    /// Compiles a schema, or returns what is wrong with it, and where in it.
+    ///
+    /// # Errors
+    ///
+    /// What keeps it from being a schema.
+    pub(crate) fn try_compile(schema: &Value, formats: Formats) -> Result<Schema, Violation> {
         if let Some(why) = cost::refuse(schema) {
-            return Err(invalid(format!("a schema is wrong: {why}")));
+            return Err(Violation::new("", "schema", why));
         }
         let patterns =
             PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(COMPILED).dfa_size_limit(COMPILED);
@@ -101,8 +113,7 @@ impl Schema {
             Ok(validator) => Ok(Schema { validator, source: schema.clone(), steps: cost::plain_steps(schema) }),
             Err(error) => {
                 let pointer = error.instance_path().as_str();
-                let place = if pointer.is_empty() { "at its top" } else { pointer };
-                Err(invalid(format!("a schema is wrong {place}: {}", excerpt(&error.to_string()))))
+                Err(Violation::new(pointer, "schema", words::wrong_schema(pointer, schema, &error)))
             }
         }
     }

@@ -11,7 +11,7 @@ use super::{Store, disk, validation};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, DocumentKey, Format};
 use crate::model::document::{Expect, SavedDocument, VersionStatus};
-use crate::schema::{shape, source, text};
+use crate::schema::{Violation, shape, source, text};
 
 impl Store {
     /// Saves a document, if it is valid and the file at its path is as expected.
@@ -61,16 +61,19 @@ impl Store {
         self.write(collection, key, value, expect, SaveMode::Migrated)
     }
 
-    /// Checks whether a document could be saved, and writes nothing.
+    /// Gives a document the form in which it would be saved, and returns what keeps it from being saved. Writes nothing.
     ///
     /// # Errors
     ///
-    /// `document-invalid` if it is not valid by its schema, or is not the one of this key.
-    pub fn check_to_save(&self, collection: &Collection, key: &DocumentKey, mut value: Value) -> Result<()> {
-        let (_, relative) = self.locate(collection, key)?;
-        shape::shape(&mut value, &collection.schema);
-        let violations = self.violations_to_save(collection, key, &value)?;
-        if violations.is_empty() { Ok(()) } else { Err(validation::invalid(&relative, &violations)) }
+    /// Only if the collection's own schema is wrong.
+    pub fn check_to_save(
+        &self,
+        collection: &Collection,
+        key: Option<&DocumentKey>,
+        value: &mut Value,
+    ) -> Result<Vec<Violation>> {
+        shape::shape(value, &collection.schema);
+        self.violations_to_save(collection, key, value)
     }
 
     /// Deletes a document. Returns whether there was one.
@@ -114,7 +117,7 @@ impl Store {
             }
             _ => None,
         };
-        let violations = self.violations_to_save(collection, key, &value)?;
+        let violations = self.violations_to_save(collection, Some(key), &value)?;
         if !violations.is_empty() {
             return Err(validation::invalid(&relative, &violations));
         }

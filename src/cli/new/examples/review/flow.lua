@@ -1,7 +1,7 @@
 --!strict
 --- NAME: a panel reads a change side by side, what several found becomes one finding, a person may drop some, and the run
---- says no (exit 8) where one at or above `--fail-at` is left. This is an example to change: edit anything here, in `NAME/`
---- and in `personas/`. Its tests are in `tests/cassettes/NAME/`: `nietz test` plays them, and needs no model.
+--- says no (exit 8) where one at or above `--fail-at` is left. Edit anything here, in `NAME/` and in `personas/`; its tests
+--- are in `tests/cassettes/NAME/`, and `nietz test` plays them without a model.
 
 local git = require("@nietz/git")
 local json = require("@nietz/json")
@@ -16,21 +16,17 @@ local PART = 48_000 -- How many bytes of a change one call reads, as far as hunk
 local RANK: { [string]: number } = { nit = 1, minor = 2, major = 3, blocker = 4, never = 5 }
 local SIGN = { context = " ", added = "+", deleted = "-" }
 local FINDINGS, GROUPS = json.load("./NAME/findings.schema.json"), json.load("./NAME/groups.schema.json")
-
 type Finding = { file: string, line: number, severity: string, why: string, suggestion: string, by: { string } }
 
---- What a branch brings, what is staged, or all that is not committed, new files included.
-local function change_of(base: string?, head: string, staged: boolean?): (string, git.Change)
-	if staged then
-		return "what is staged", if base then nietz.usage("--staged takes no revisions") else { staged = true }
-	elseif base == nil then
+--- What a branch brings, or all that is not committed, new files included.
+local function change_of(base: string?, head: string): (string, git.Change)
+	if base == nil then
 		return "what is not committed", { from = "HEAD", to = git.snapshot().commit }
 	end
 	return `{base}...{head}`, { from = git.merge_base(base, head) or base, to = head }
 end
 
---- Goes through a change of any size. Returns it in parts for one call each, which `FILE:LINE` stand in it, and the files
---- that are not there to their end. Each line gets the number that it has after the change.
+--- Returns a change of any size in parts for one call each, the places `FILE:LINE` in it, and the files that are cut.
 local function parts_of(change: git.Change): ({ string }, { [string]: boolean }, { string })
 	local parts: { string }, places: { [string]: boolean }, unread: { string } = {}, {}, {}
 	repeat
@@ -98,16 +94,14 @@ end
 --- Lets a person drop findings until they are done.
 local function settle(findings: { Finding })
 	local commands: { ui.Command } = {
-		{ name = "drop", summary = "drops a finding", number = "N", words = { "drop" } },
-		{ name = "done", summary = "accepts what is left", words = { "done" } },
+		{ name = "drop", summary = "drops a finding", number = "N" },
+		{ name = "done", summary = "accepts what is left" },
 	}
 	repeat
 		ui.say(template.render("./NAME/prompts/list.md", { findings = findings }))
-		local said, command = ui.ask { id = "findings", prompt = "`drop N`, or `done`", commands = commands }
-		if command == "drop" and findings[tonumber(said) or 0] then
-			table.remove(findings, tonumber(said))
-		elseif command ~= "done" then
-			ui.say("Nothing has changed: `drop` takes one number of the list.")
+		local said, command = ui.ask { id = "findings", prompt = "What next?", text = false, commands = commands }
+		if command == "drop" and table.remove(findings, tonumber(said)) == nil then
+			ui.say("Nothing has changed: there is no such finding.")
 		end
 	until command == "done"
 end
@@ -119,16 +113,14 @@ return nietz.flow {
 	params = {
 		base = { type = "revision", positional = true, order = 1, help = "Where it began; without it, what is not committed" },
 		head = { type = "revision", positional = true, order = 2, default = "HEAD", help = "Where it ends" },
-		staged = { type = "boolean", help = "What is staged, and nothing else" },
 		reviewer = { type = "persona", many = true, max_items = 5, default = { "correctness", "adversary", "maintainer" } },
 		fail_at = { type = "string", choices = { "nit", "minor", "major", "blocker", "never" }, default = "major" },
 		ci = { type = "boolean", help = "Ask nobody: the findings stand as they are" },
 	},
-	-- It reads the repository, and makes no branch.
 	permissions = { llm = true, git = "read" },
 	run = function(ctx)
 		local params, calls: { [string]: () -> { Finding } }, order: { string } = ctx.params, {}, {}
-		local what, change = change_of(params.base, params.head, params.staged)
+		local what, change = change_of(params.base, params.head)
 		local parts, places, unread = parts_of(change)
 		-- Tasks have names: with another panel, or a longer change, no call is made again.
 		for _, slug in params.reviewer do

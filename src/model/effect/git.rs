@@ -272,25 +272,8 @@ impl EffectFacts for GitOp {
     }
 
     fn only_looks(&self) -> bool {
-        match self {
-            GitOp::Head
-            | GitOp::Commit { .. }
-            | GitOp::Resolve { .. }
-            | GitOp::MergeBase { .. }
-            | GitOp::Log { .. }
-            | GitOp::Staged { .. }
-            | GitOp::Unstaged { .. }
-            | GitOp::Diff { .. }
-            | GitOp::Hunks { .. }
-            | GitOp::Changed { .. }
-            | GitOp::Brings { .. }
-            | GitOp::Files { .. } => true,
-            GitOp::Branch { .. }
-            | GitOp::Delete { .. }
-            | GitOp::Snapshot
-            | GitOp::Merge { .. }
-            | GitOp::Worktree { .. } => false,
-        }
+        // A snapshot adds an object, though nobody sees it.
+        self.required_permissions() == [Permission::GitRead] && !matches!(self, GitOp::Snapshot)
     }
 
     fn replay_class(&self) -> ReplayClass {

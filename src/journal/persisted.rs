@@ -220,6 +220,10 @@ pub(super) struct Usage {
     output: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     cached: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    cache_written: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    reasoning: u64,
 }
 
 fn is_zero(count: &u64) -> bool {
@@ -227,14 +231,14 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl From<&chat::Usage> for Usage {
-    fn from(&chat::Usage { input, output, cached }: &chat::Usage) -> Usage {
-        Usage { input, output, cached }
+    fn from(&chat::Usage { input, output, cached, cache_written, reasoning }: &chat::Usage) -> Usage {
+        Usage { input, output, cached, cache_written, reasoning }
     }
 }
 
 impl From<Usage> for chat::Usage {
-    fn from(Usage { input, output, cached }: Usage) -> chat::Usage {
-        chat::Usage { input, output, cached }
+    fn from(Usage { input, output, cached, cache_written, reasoning }: Usage) -> chat::Usage {
+        chat::Usage { input, output, cached, cache_written, reasoning }
     }
 }
 

@@ -208,7 +208,7 @@ impl Price {
     /// use nietz::model::chat::Usage;
     ///
     /// let price = Price { input: 2.0, output: 10.0, cached: Some(0.2), long: None };
-    /// let usage = Usage { input: 1_000_000, output: 100_000, cached: 500_000 };
+    /// let usage = Usage { input: 1_000_000, output: 100_000, cached: 500_000, ..Usage::default() };
     /// assert_eq!(price.of(usage), 1.0 + 0.1 + 1.0);
     /// ```
     pub fn of(&self, usage: Usage) -> f64 {
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn cached_input_has_a_price_of_its_own() {
         let price = Price { input: 2.0, output: 8.0, cached: Some(0.5), long: None };
-        let usage = Usage { input: 1_000_000, output: 500_000, cached: 400_000 };
+        let usage = Usage { input: 1_000_000, output: 500_000, cached: 400_000, ..Usage::default() };
         assert!((price.of(usage) - (1.2 + 0.2 + 4.0)).abs() < 1e-9);
     }
 

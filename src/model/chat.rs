@@ -43,6 +43,41 @@ pub struct ChatRequest {
     pub provider_options: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// How much the model is to think; if absent, the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
+}
+
+/// How much a model is to think before it answers. A model that has not this step gets the nearest that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    Xhigh,
+    Max,
+}
+
+impl Effort {
+    /// All steps, the least first.
+    pub const ALL: [Effort; 7] =
+        [Effort::None, Effort::Minimal, Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh, Effort::Max];
+
+    /// Returns the step's name, in requests, flows and options alike.
+    pub fn name(self) -> &'static str {
+        match self {
+            Effort::None => "none",
+            Effort::Minimal => "minimal",
+            Effort::Low => "low",
+            Effort::Medium => "medium",
+            Effort::High => "high",
+            Effort::Xhigh => "xhigh",
+            Effort::Max => "max",
+        }
+    }
 }
 
 /// The most stop texts, and the most characters of one.
@@ -261,6 +296,12 @@ pub struct Usage {
     /// How many tokens of `input` came from the provider's cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached: u64,
+    /// How many tokens of `input` were written to the provider's cache, where that has a price of its own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_written: u64,
+    /// How many tokens of `output` the model spent on thinking.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reasoning: u64,
 }
 
 fn is_zero(count: &u64) -> bool {
@@ -280,6 +321,8 @@ impl std::ops::AddAssign for Usage {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
         self.cached = self.cached.saturating_add(other.cached);
+        self.cache_written = self.cache_written.saturating_add(other.cache_written);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
     }
 }
 

@@ -223,7 +223,7 @@ impl Models for Obliging {
             text,
             tool_calls: Vec::new(),
             state: None,
-            usage: Usage { input: 1, output: 1, cached: 0 },
+            usage: Usage { input: 1, output: 1, ..Usage::default() },
             model: request.model.clone(),
             finish: FinishReason::Stop,
             cost: None,

@@ -388,7 +388,7 @@ impl Models for Never {
 }
 
 fn reply(request: &ChatRequest, text: String) -> ChatReply {
-    let usage = Usage { input: 1, output: 1, cached: 0 };
+    let usage = Usage { input: 1, output: 1, ..Usage::default() };
     let model = request.model.clone();
     ChatReply {
         text,

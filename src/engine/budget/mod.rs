@@ -190,7 +190,7 @@ impl Meter {
             cost: Some(0.0),
         });
         let reported = Usage::deserialize(&reply["usage"]).unwrap_or_default();
-        let least = Usage { input: lower_bound.least, output: least_output(reply), cached: 0 };
+        let least = Usage { input: lower_bound.least, output: least_output(reply), ..Usage::default() };
         let counted =
             Usage { input: reported.input.max(least.input), output: reported.output.max(least.output), ..reported };
         spent.calls += 1;
@@ -210,7 +210,7 @@ impl Meter {
         };
         let Some(lost) = lost else { return };
         let input = lower_bound.least.saturating_mul(lost.attempts);
-        let used = Usage { input, output: lost.bytes / LONGEST_TOKEN, cached: 0 };
+        let used = Usage { input, output: lost.bytes / LONGEST_TOKEN, ..Usage::default() };
         self.tokens.set(self.tokens.get().saturating_add(used.total()));
         self.paid.set(self.paid.get() + price.map_or(0.0, |price| price.of(used)));
     }
@@ -274,7 +274,7 @@ impl Meter {
             if limits_reply {
                 request.max_tokens = u32::try_from(reply).ok().or(request.max_tokens);
                 worst.tokens = input.saturating_add(reply);
-                worst.cost = price.map_or(0.0, |price| price.of(Usage { input, output: reply, cached: 0 }));
+                worst.cost = price.map_or(0.0, |price| price.of(Usage { input, output: reply, ..Usage::default() }));
             }
             meter.reserved.set(UpperBound {
                 calls: reserved.calls + worst.calls,

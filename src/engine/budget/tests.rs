@@ -36,7 +36,7 @@ async fn call(meter: Rc<Meter>, text: &str, max_tokens: Option<u32>, share: f64)
             let (input, limit) = (of(input), request.max_tokens.map_or(100_000, u64::from));
             let output = of(limit);
             let finish = if output == limit { "length" } else { "stop" };
-            let cost = PRICE.of(crate::model::chat::Usage { input, output, cached: 0 });
+            let cost = PRICE.of(crate::model::chat::Usage { input, output, ..Default::default() });
             Ok(json!({ "usage": { "input": input, "output": output }, "finish": finish, "cost": cost }))
         })
         .await

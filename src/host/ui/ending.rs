@@ -187,7 +187,7 @@ mod tests {
     use crate::model::event::EndStatus;
 
     fn spent(model: &str, label: &str, calls: u64, cost: Option<f64>) -> Spent {
-        let usage = Usage { input: 12340, output: 2100, cached: 0 };
+        let usage = Usage { input: 12340, output: 2100, ..Usage::default() };
         Spent { model: model.to_owned(), label: label.to_owned(), calls, usage, cost }
     }
 

@@ -70,7 +70,11 @@ pub(super) fn received(label: &str) -> Event {
 }
 
 pub(super) fn ended(label: &str, failure: Option<Failure>) -> Event {
-    Event::CallEnded { call: label.to_owned(), usage: Usage { input: 10, output: 5, cached: 2 }, failure }
+    Event::CallEnded {
+        call: label.to_owned(),
+        usage: Usage { input: 10, output: 5, cached: 2, ..Usage::default() },
+        failure,
+    }
 }
 
 pub(super) fn status(text: &str) -> Event {
@@ -82,12 +86,12 @@ pub(super) fn progress(label: &str, done: u64, total: u64) -> Event {
 }
 
 pub(super) fn spent(model: &str, label: &str, cost: Option<f64>) -> Spent {
-    let usage = Usage { input: 10, output: 5, cached: 0 };
+    let usage = Usage { input: 10, output: 5, ..Usage::default() };
     Spent { model: model.to_owned(), label: label.to_owned(), calls: 1, usage, cost }
 }
 
 pub(super) fn finished(status: EndStatus, failure: Option<Failure>) -> Event {
-    let usage = Usage { input: 10, output: 5, cached: 0 };
+    let usage = Usage { input: 10, output: 5, ..Usage::default() };
     Event::RunEnded {
         status,
         result: Some(json!({"ok": true})),

@@ -213,6 +213,7 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
         top_p: call.top_p,
         stop: call.stop,
         seed: None,
+        effort: None,
     };
     if let Some(problem) = request.problem() {
         return Err(invalid(format!("llm.chat: {problem}")));

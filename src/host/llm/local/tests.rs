@@ -32,6 +32,7 @@ fn request(text: &str) -> ChatRequest {
         stop: Vec::new(),
         provider_options: serde_json::Map::new(),
         seed: Some(7),
+        effort: None,
     }
 }
 

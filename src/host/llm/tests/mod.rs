@@ -64,6 +64,7 @@ pub(super) fn request(model: &str, prompt: &str) -> ChatRequest {
         stop: Vec::new(),
         provider_options: serde_json::Map::new(),
         seed: None,
+        effort: None,
     }
 }
 

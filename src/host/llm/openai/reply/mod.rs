@@ -116,6 +116,7 @@ impl<'a> Reply<'a> {
                 input: counts.prompt_tokens,
                 output: counts.completion_tokens,
                 cached: details.or(counts.prompt_cache_hit_tokens).unwrap_or(0),
+                ..Usage::default()
             };
         }
         // The request asks for one reply, so further choices would be an error of the server.

@@ -98,7 +98,10 @@ fn counts_and_reasons_are_found_where_servers_put_them() {
             "prompt_tokens_details": {"cached_tokens": 4}}}}),
     ] {
         let reply = assemble(&[delta(json!({"content": "x"}), Some("eos")), counts]).unwrap();
-        assert_eq!((reply.usage, reply.finish), (Usage { input: 9, output: 2, cached: 4 }, FinishReason::Stop));
+        assert_eq!(
+            (reply.usage, reply.finish),
+            (Usage { input: 9, output: 2, cached: 4, ..Usage::default() }, FinishReason::Stop)
+        );
     }
     // The only sign of the end is [DONE].
     assert_eq!(assemble(&[delta(json!({"content": "x"}), None)]).unwrap().finish, FinishReason::Stop);

@@ -70,6 +70,7 @@ fn request() -> ChatRequest {
         stop: Vec::new(),
         provider_options: serde_json::Map::new(),
         seed: None,
+        effort: None,
     }
 }
 

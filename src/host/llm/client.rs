@@ -191,8 +191,9 @@ impl Client {
                 // Read only now, so that what other calls have learnt meanwhile counts here, too.
                 let mut profile = self.learned.profile(provider, model);
                 without.iter().for_each(|part| profile.learn(*part));
-                if effort::is_left_out(&profile, request) && !without.contains(&RequestPart::ReasoningEffort) {
+                if effort::is_left_out(&profile, request) && !profile.refuses(RequestPart::ReasoningEffort) {
                     without.push(RequestPart::ReasoningEffort);
+                    profile.learn(RequestPart::ReasoningEffort);
                     self.learn(provider, model, RequestPart::ReasoningEffort, report);
                 }
                 let context = CallContext { provider, model, key: key.as_ref(), profile: &profile };

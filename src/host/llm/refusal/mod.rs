@@ -170,8 +170,9 @@ impl Refusal {
         let message = self.message.to_lowercase();
         let effort = RequestPart::ReasoningEffort.names()[0];
         if body_fields.contains_key("tools")
-            && !body_fields.contains_key(effort)
+            && body_fields.get(effort).is_none_or(|effort| effort != "none")
             && message.contains(effort)
+            && message.contains("tools")
             && message.contains("none")
         {
             return Some(RequestPart::Thinking);

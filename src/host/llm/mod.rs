@@ -11,12 +11,13 @@
 //!   `partial_reply` for the reply and `schema` for its JSON Schema.
 //! - `families`: what models refuse. `refusal` reads what a server says about that, and `state` keeps the opaque
 //!   thinking that a model wants back.
-//! - `prices`, `windows`: the price of a call and the context window of a model, where they are known.
+//! - `catalogue`, `prices`: what is known of models by name, and what a call costs.
 //! - `attempt_error`: the messages of failed attempts.
 //!
 //! A call gives a whole reply or a failure. Nothing here validates a reply, keeps a record, or knows a budget.
 
 mod anthropic;
+mod catalogue;
 mod model_table;
 mod resolver;
 mod client;
@@ -38,15 +39,13 @@ mod settings;
 pub mod sse;
 mod state;
 mod stream;
-mod windows;
 
+pub use catalogue::{as_of as catalogue_as_of, window};
 pub use client::Client;
 pub use config::{ModelsConfig, ProviderConfig, RetryConfig};
-pub use prices::as_of as prices_as_of;
 pub use provider::{MaxTokensField, Wire};
 pub use resolver::{DefaultModel, KeyState, ProviderSummary};
 pub use settings::{ClientSettings, without_keys};
-pub use windows::window;
 
 #[cfg(test)]
 mod tests;

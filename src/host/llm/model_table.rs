@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelTable<T> {
     /// Year and month of the values.
-    pub(super) as_of: String,
+    #[serde(rename = "as_of")]
+    _as_of: String,
     #[serde(rename = "unit")]
     _unit: String,
     pub(super) models: BTreeMap<String, T>,

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use chrono::NaiveDate;
 use serde::{Deserialize, Deserializer};
 
+use super::provider::Provider;
 use crate::model::budget::{LongPrice, Price};
 
 #[derive(Deserialize)]
@@ -88,9 +89,12 @@ pub(super) fn retires(model: &str) -> Option<NaiveDate> {
     exact(model)?.retires
 }
 
-/// Returns the most tokens that a reply of `provider/model` can have, if that is known.
-pub(super) fn largest_output(model: &str) -> Option<u32> {
-    exact(model)?.largest_output
+/// Returns a limit of tokens for a reply, no larger than what a provider takes for this model, at its own address. More is
+/// refused, although nobody is served by it.
+pub(super) fn within_output(provider: &Provider, model: &str, limit: u32) -> u32 {
+    let row = || exact(&format!("{}/{model}", provider.name));
+    let largest = if provider.moved { None } else { row().and_then(|row| row.largest_output) };
+    largest.map_or(limit, |largest| limit.min(largest))
 }
 
 /// Returns how many tokens a prompt of `provider/model` must have to be cached, as far as its line of models is known.

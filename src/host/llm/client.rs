@@ -6,6 +6,7 @@ use futures_util::future::LocalBoxFuture;
 use tokio::sync::{Mutex, Semaphore};
 
 use super::attempt_error::{AttemptError, CallContext};
+use super::cache::Sent;
 use super::families::{self, LearnedProfiles};
 use super::http;
 use super::provider::{LOCAL, Provider};
@@ -28,6 +29,7 @@ use crate::model::redact::Redactor;
 pub struct Client {
     resolver: Resolver,
     learned: LearnedProfiles,
+    sent: Sent,
     /// Learns every key that a command prints, to redact it.
     redactor: Redactor,
     /// One state for each provider, in the order of the settings.
@@ -51,6 +53,7 @@ impl Client {
         Client {
             resolver: Resolver::new(settings),
             learned: LearnedProfiles::default(),
+            sent: Sent::default(),
             redactor: Redactor::default(),
             provider_states,
         }
@@ -176,7 +179,8 @@ impl Client {
                 // Read only now, so that what other calls have learnt meanwhile counts here, too.
                 let mut profile = self.learned.profile(&request.model);
                 without.iter().for_each(|part| profile.learn(*part));
-                let context = CallContext { provider, model, key: key.as_ref(), profile: &profile };
+                let marks = self.sent.marks(provider, &profile, request);
+                let context = CallContext { provider, model, key: key.as_ref(), profile: &profile, marks };
                 let http = http::request(context, request)?;
                 let copy = http.try_clone().expect("a body that stands in memory can be sent twice");
                 let before = *lost;
@@ -195,6 +199,7 @@ impl Client {
             };
             let error = match outcome {
                 Ok(mut reply) => {
+                    self.sent.note(provider, request);
                     let name = |part: &RequestPart| serde_json::to_value(part).ok()?.as_str().map(str::to_owned);
                     reply.refused = without.iter().filter_map(name).collect();
                     return Ok(reply);

@@ -11,12 +11,14 @@
 //!   `partial_reply` for the reply and `schema` for its JSON Schema.
 //! - `families`: what models refuse. `refusal` reads what a server says about that, and `state` keeps the opaque
 //!   thinking that a model wants back.
+//! - `cache`: what a server is asked to keep of a request.
 //! - `catalogue`, `prices`: what is known of models by name, and what a call costs.
 //! - `attempt_error`: the messages of failed attempts.
 //!
 //! A call gives a whole reply or a failure. Nothing here validates a reply, keeps a record, or knows a budget.
 
 mod anthropic;
+mod cache;
 mod catalogue;
 mod model_table;
 mod resolver;

@@ -9,8 +9,13 @@ use crate::host::llm::{ClientSettings, ModelsConfig};
 /// Assembles a reply to a request with a schema from these events.
 fn assemble(events: &[serde_json::Value]) -> Result<ChatReply, AttemptError> {
     let settings = ClientSettings::from_environment(&Default::default(), &ModelsConfig::default()).unwrap();
-    let context =
-        CallContext { provider: &settings.providers[1], model: "m", key: None, profile: &ModelProfile::default() };
+    let context = CallContext {
+        provider: &settings.providers[1],
+        model: "m",
+        key: None,
+        profile: &ModelProfile::default(),
+        marks: Default::default(),
+    };
     let mut request = crate::host::llm::tests::request("anthropic/m", "x");
     request.schema = Some(json!({"type": "object"}));
     let mut reply = Box::new(Reply::new(context, &request));

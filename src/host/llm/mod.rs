@@ -12,7 +12,7 @@
 //! - `families`: what models refuse. `refusal` reads what a server says about that, and `state` keeps the opaque
 //!   thinking that a model wants back.
 //! - `cache`: what a server is asked to keep of a request.
-//! - `catalogue`, `prices`: what is known of models by name, and what a call costs.
+//! - `catalogue`, `prices`: what is known of models by name, and what a call costs. `lifetimes` tells of models that go.
 //! - `attempt_error`: the messages of failed attempts.
 //!
 //! A call gives a whole reply or a failure. Nothing here validates a reply, keeps a record, or knows a budget.
@@ -28,6 +28,7 @@ mod partial_reply;
 mod families;
 mod attempt_error;
 mod http;
+mod lifetimes;
 #[cfg(feature = "local")]
 pub(crate) mod local;
 mod openai;

@@ -56,7 +56,7 @@ fn overview(machine: &Machine) -> Result<Exit> {
         ]);
     }
     output::table(&table)?;
-    output::line(format!("prices of {}", catalogue_as_of()))?;
+    output::line(format!("default models and prices of {}", catalogue_as_of()))?;
     for (alias, model) in client.aliases() {
         output::line(format!("alias {alias} = {model}"))?;
     }

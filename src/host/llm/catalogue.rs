@@ -155,6 +155,12 @@ mod tests {
     }
 
     #[test]
+    fn the_readme_tells_the_date_of_the_catalogue() {
+        let told = format!("[catalogue](src/host/llm/catalogue.json) of {}", as_of());
+        assert!(include_str!("../../../README.md").contains(&told), "the README does not say {told}");
+    }
+
+    #[test]
     fn each_default_model_has_a_price_and_a_window_and_stays_for_a_while() {
         let today: NaiveDate = as_of().parse().expect("it is of a day");
         for one in provider_defaults::ALL {

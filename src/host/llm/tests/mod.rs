@@ -6,6 +6,7 @@ pub(super) mod model_server;
 mod faults;
 mod limits;
 mod manners;
+mod own_addresses;
 mod wires;
 
 use std::collections::BTreeMap;

@@ -55,7 +55,7 @@ fn a_structured_reply_is_the_argument_of_its_tool_alone() {
     ])
     .unwrap();
     assert_eq!((reply.text.as_str(), reply.finish, reply.model.as_str()), ("{\"a\": 1}", FinishReason::Stop, "m-1"));
-    assert_eq!(reply.usage, Usage { input: 7, output: 5, cached: 4, ..Usage::default() });
+    assert_eq!(reply.usage, Usage { input: 7, output: 5, cached: 4, cache_written: 2, ..Usage::default() });
 }
 
 #[test]

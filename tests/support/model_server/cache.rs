@@ -132,15 +132,27 @@ fn candidates(wire: Wire, prefixes: &[Prefix]) -> Vec<usize> {
     (0..prefixes.len()).filter(|&index| can(&prefixes[index])).collect()
 }
 
+/// Returns a part of a request without its marks.
+pub fn unmarked(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => Value::Array(items.iter().map(unmarked).collect()),
+        Value::Object(members) => {
+            let rest = members.iter().filter(|(name, _)| *name != "cache_control");
+            rest.map(|(name, value)| (name.clone(), unmarked(value))).collect()
+        }
+        value => value.clone(),
+    }
+}
+
 /// Returns the prefixes of a request: up to each of its blocks where there are marks, up to each 1,024 tokens elsewhere.
 fn prefixes(request: &Request) -> Vec<Prefix> {
     let mut hasher = DefaultHasher::new();
     request.body["model"].to_string().hash(&mut hasher);
     let mut bytes = 0;
     if request.wire() == Wire::Anthropic {
-        let prefix = |mut block: Value| {
-            let mark = block.as_object_mut().and_then(|members| members.remove("cache_control"));
-            let text = block.to_string();
+        let prefix = |block: Value| {
+            let mark = block.get("cache_control");
+            let text = unmarked(&block).to_string();
             text.hash(&mut hasher);
             bytes += text.len() as u64;
             Prefix { digest: hasher.finish(), tokens: bytes / 4, marked: mark.is_some() }
@@ -183,4 +195,75 @@ fn texts(content: &Value, role: &str) -> Vec<Value> {
         block
     };
     blocks.into_iter().map(from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request with a turn of so many blocks, of 1,100 tokens each, and a mark at these.
+    fn request(blocks: usize, marked: &[usize]) -> Request {
+        let block = |index| {
+            let mut block = json!({"type": "text", "text": format!("{index}").repeat(4400)[..4400]});
+            if marked.contains(&index) {
+                block["cache_control"] = json!({"type": "ephemeral"});
+            }
+            block
+        };
+        let content: Vec<Value> = (10..10 + blocks).map(block).collect();
+        let body = json!({"model": "m", "messages": [{"role": "user", "content": content}]});
+        Request {
+            number: 1,
+            method: "POST".to_owned(),
+            path: "/v1/messages".to_owned(),
+            headers: Default::default(),
+            raw: Vec::new(),
+            body,
+        }
+    }
+
+    /// Answers a request, and returns what was read and written of it.
+    fn answer(cache: &Cache, request: &Request) -> (bool, bool) {
+        let prefixes = prefixes(request);
+        let (_, read, written) = cache.look(request.wire(), &prefixes);
+        cache.keep(request.wire(), &prefixes);
+        (read > 0, written > 0)
+    }
+
+    #[test]
+    fn what_is_marked_is_kept_and_found_from_twenty_blocks_behind_it() {
+        let cache = Cache::default();
+        assert_eq!(answer(&cache, &request(5, &[])), (false, false));
+        assert_eq!(answer(&cache, &request(5, &[14])), (false, true));
+        assert_eq!(answer(&cache, &request(5, &[14])), (true, false));
+        assert_eq!(answer(&cache, &request(25, &[34])), (true, true), "twenty blocks behind it");
+        let cache = Cache::default();
+        answer(&cache, &request(5, &[14]));
+        assert_eq!(answer(&cache, &request(26, &[35])), (false, true), "one too many");
+        let cache = Cache::default();
+        answer(&cache, &request(5, &[14]));
+        assert_eq!(answer(&cache, &request(26, &[14, 35])), (true, true), "a mark where it ends finds it");
+    }
+
+    #[test]
+    fn what_is_not_answered_yet_is_not_found_and_five_marks_are_refused() {
+        let cache = Cache::default();
+        let script = cache.before(|_| Response::text("so it is"));
+        for _ in 0..2 {
+            script(&request(5, &[14]));
+        }
+        assert_eq!((cache.counted(), answer(&cache, &request(5, &[14]))), (Counted::default(), (false, true)));
+        let refused = format!("{:?}", script(&request(5, &[10, 11, 12, 13, 14])));
+        assert!(refused.contains("status: 400"), "{refused}");
+    }
+
+    #[test]
+    fn the_other_wire_keeps_whole_blocks_of_what_it_was_sent() {
+        let cache = Cache::default();
+        let request = |blocks| Request { path: "/v1/chat/completions".to_owned(), ..request(blocks, &[]) };
+        assert_eq!(answer(&cache, &request(3)), (false, true));
+        let prefixes = prefixes(&request(5));
+        let (input, read, written) = cache.look(Wire::OpenAi, &prefixes);
+        assert_eq!((read, (read + written) % BLOCK, input > read + written), (3 * BLOCK, 0, true));
+    }
 }

@@ -2,13 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{message, request};
+use super::model_server::{ModelServer, Response};
+use super::{KEY, message, request};
 use crate::host::llm::attempt_error::CallContext;
 use crate::host::llm::cache::Marks;
 use crate::host::llm::families::ModelProfile;
 use crate::host::llm::partial_reply::Assemble;
 use crate::host::llm::provider::Provider;
-use crate::host::llm::{ClientSettings, ModelsConfig, http, openai};
+use crate::host::llm::{Client, ClientSettings, ModelsConfig, http, openai};
+use crate::host::{CallEvent, Models};
 use crate::model::chat::{ChatRequest, Role, Usage};
 
 fn provider(name: &str) -> Provider {
@@ -107,4 +109,30 @@ fn what_a_reply_says_that_it_cost_is_what_it_cost() {
     let reply = reply.into_reply().expect("it is whole");
     let usage = Usage { input: 9, output: 2, cached: 4, cache_written: 3, ..Usage::default() };
     assert_eq!((reply.cost, reply.usage), (Some(0.25), usage));
+}
+
+#[tokio::test]
+async fn a_model_that_answers_for_another_one_is_told_of_once() {
+    let server = ModelServer::start(|_| {
+        let message = json!({"content": "well"});
+        let body = json!({"model": "gemini-3.8-flash", "choices": [{"message": message, "finish_reason": "stop"}]});
+        Response::plain(200, body.to_string()).header("content-type", "application/json")
+    });
+    let variables = [("GEMINI_API_KEY", KEY.to_owned()), ("GEMINI_BASE_URL", server.url())];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value)).into();
+    let mut settings = ClientSettings::from_environment(&variables, &ModelsConfig::default()).expect("they are valid");
+    // As if the server stood at the provider's own address.
+    settings.providers.iter_mut().for_each(|provider| provider.moved = false);
+    let client = Client::new(settings);
+    let mut notices = Vec::new();
+    for model in ["gemini/gemini-2.5-pro", "gemini/gemini-2.5-pro", "gemini/gemini-3.8-flash"] {
+        let mut report = |event: CallEvent<'_>| {
+            if let CallEvent::Notice(text) = event {
+                notices.push(text.to_owned());
+            }
+        };
+        client.chat(&request(model, "hello"), &mut report).await.expect("it answers");
+    }
+    let [notice] = notices.as_slice() else { panic!("{notices:?}") };
+    assert!(notice.contains("gemini-2.5-pro was asked for, and gemini-3.8-flash answered"), "{notice}");
 }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 use crate::cli::output;
 use crate::error::{Exit, Result};
-use crate::host::llm::KeyState;
+use crate::host::llm::{KeyState, catalogue_as_of};
 use crate::run::machine::Machine;
 
 /// Show which models can be used, and which would be without a choice
@@ -56,6 +56,7 @@ fn overview(machine: &Machine) -> Result<Exit> {
         ]);
     }
     output::table(&table)?;
+    output::line(format!("default models and prices of {}", catalogue_as_of()))?;
     for (alias, model) in client.aliases() {
         output::line(format!("alias {alias} = {model}"))?;
     }

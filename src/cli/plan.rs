@@ -6,7 +6,7 @@ use crate::cli::output;
 use crate::cli::trust::overriding_files;
 use crate::error::{Exit, Failure, Result};
 use crate::host::Models;
-use crate::host::llm::{Client, prices_as_of};
+use crate::host::llm::{Client, catalogue_as_of};
 use crate::host::notify::NotifyConfig;
 use crate::lua::limits::FlowLimits;
 use crate::model::budget::{Budget, Price};
@@ -193,7 +193,7 @@ fn describe_price(price: Option<Price>) -> String {
         None => "not known; a limit on cost cannot be kept with it".to_owned(),
         Some(price) if price == Price::FREE => "free".to_owned(),
         Some(Price { input, output, .. }) => {
-            format!("{input} US dollars for a million tokens in, {output} out (known as of {})", prices_as_of())
+            format!("{input} US dollars for a million tokens in, {output} out (known as of {})", catalogue_as_of())
         }
     }
 }

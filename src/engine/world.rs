@@ -309,7 +309,10 @@ impl World {
         };
         let mut reply = self.models.chat(&request, &mut report).await;
         if let Ok(reply) = &mut reply {
-            reply.cost = self.models.price(&request.model).map(|price| price.of(reply.usage));
+            let price = self.models.price(&request.model);
+            // A cost that the provider tells is the true one.
+            reply.cost = reply.cost.or(price.map(|price| price.of(reply.usage)));
+            reply.saved = price.map_or(0.0, |price| price.saved(reply.usage));
             if self.details {
                 // The provider state is opaque and is only sent back to the provider.
                 let shown = ChatReply { state: None, ..reply.clone() };

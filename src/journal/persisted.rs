@@ -230,6 +230,11 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // Serde passes a reference.
+fn is_nothing(amount: &f64) -> bool {
+    *amount == 0.0
+}
+
 impl From<&chat::Usage> for Usage {
     fn from(&chat::Usage { input, output, cached, cache_written, reasoning }: &chat::Usage) -> Usage {
         Usage { input, output, cached, cache_written, reasoning }
@@ -250,18 +255,20 @@ pub(super) struct Spent {
     usage: Usage,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cost: Option<f64>,
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    saved: f64,
 }
 
 impl From<&budget::Spent> for Spent {
     fn from(spent: &budget::Spent) -> Spent {
-        let budget::Spent { model, label, calls, usage, cost } = spent.clone();
-        Spent { model, label, calls, usage: Usage::from(&usage), cost }
+        let budget::Spent { model, label, calls, usage, cost, saved } = spent.clone();
+        Spent { model, label, calls, usage: Usage::from(&usage), cost, saved }
     }
 }
 
 impl From<Spent> for budget::Spent {
-    fn from(Spent { model, label, calls, usage, cost }: Spent) -> budget::Spent {
-        budget::Spent { model, label, calls, usage: usage.into(), cost }
+    fn from(Spent { model, label, calls, usage, cost, saved }: Spent) -> budget::Spent {
+        budget::Spent { model, label, calls, usage: usage.into(), cost, saved }
     }
 }
 

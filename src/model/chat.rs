@@ -279,6 +279,9 @@ pub struct ChatReply {
     /// The cost in US dollars, at the price of that time; absent if no price was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// How much more the call would have cost without the provider's cache, in US dollars; it may be negative.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub saved: f64,
     /// Parts of the request that the server refused; the call was then made without them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
@@ -306,6 +309,12 @@ pub struct Usage {
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+/// Tells whether an amount is 0, and so left out of JSON.
+#[allow(clippy::trivially_copy_pass_by_ref)] // Serde passes a reference.
+pub(crate) fn is_nothing(amount: &f64) -> bool {
+    *amount == 0.0
 }
 
 impl Usage {

@@ -250,11 +250,12 @@ impl Session {
         machine: &Machine,
         client: Client,
         runtime: tokio::runtime::Runtime,
-        ready: PreparedRun,
+        mut ready: PreparedRun,
     ) -> Result<Exit> {
         self.flow.context().personas.set_ignore_models(ready.open.only_model);
         // The cell is new: nobody has set it.
         let _ = ready.listener.set(Rc::clone(&ready.front.shown));
+        ready.notices.extend(ready.open.model.as_deref().and_then(|model| client.retirement(model)));
         self.announce(&ready);
         let PreparedRun { locked, front, filters, open, recorded, replay_source, .. } = ready;
         let is_new = recorded.resume.is_none() && replay_source.is_none();

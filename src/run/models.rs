@@ -52,9 +52,9 @@ pub(crate) type FrontEndSlot = Rc<std::cell::OnceCell<Rc<dyn FrontEnd>>>;
 ///
 /// # Errors
 ///
-/// Those of [`ClientSettings::from_environment`].
+/// Those of [`ClientSettings::from_environment`] and [`Machine::clock`].
 pub(crate) fn listening_client(machine: &Machine, listener: &FrontEndSlot) -> Result<Client> {
-    let settings = ClientSettings::from_environment(&machine.environment, &machine.config.models)?;
+    let settings = ClientSettings::from_environment(&machine.environment, &machine.config.models)?.on(machine.today()?);
     let client = Client::new(settings).with_redactor(machine.redactor());
     Ok(with_local(machine, client, listener))
 }
@@ -63,7 +63,7 @@ pub(crate) fn listening_client(machine: &Machine, listener: &FrontEndSlot) -> Re
 ///
 /// # Errors
 ///
-/// Those of [`ClientSettings::from_environment`].
+/// Those of [`ClientSettings::from_environment`] and [`Machine::clock`].
 pub(crate) fn client(machine: &Machine) -> Result<Client> {
     listening_client(machine, &FrontEndSlot::default())
 }

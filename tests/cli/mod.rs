@@ -9,6 +9,7 @@ mod bounds;
 mod brings;
 mod brought_journals;
 mod budget;
+mod caching;
 mod cassettes;
 mod collections;
 mod commands;

@@ -227,6 +227,7 @@ impl Models for Obliging {
             model: request.model.clone(),
             finish: FinishReason::Stop,
             cost: None,
+            saved: 0.0,
             refused: Vec::new(),
             lost: None,
         }))

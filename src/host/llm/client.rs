@@ -6,9 +6,11 @@ use futures_util::future::LocalBoxFuture;
 use tokio::sync::{Mutex, Semaphore};
 
 use super::attempt_error::{AttemptError, CallContext};
+use super::cache::Sent;
 use super::effort;
 use super::families::{self, LearnedProfiles};
 use super::http;
+use super::lifetimes::Told;
 use super::provider::{LOCAL, Provider};
 use super::refusal::RequestPart;
 use super::resolver::{DefaultModel, LocalProvider, ProviderSummary, Resolver};
@@ -30,6 +32,8 @@ use crate::model::redact::Redactor;
 pub struct Client {
     resolver: Resolver,
     learned: LearnedProfiles,
+    sent: Sent,
+    told: Told,
     /// Learns every key that a command prints, to redact it.
     redactor: Redactor,
     /// One state for each provider, in the order of the settings.
@@ -53,6 +57,8 @@ impl Client {
         Client {
             resolver: Resolver::new(settings),
             learned: LearnedProfiles::default(),
+            sent: Sent::default(),
+            told: Told::default(),
             redactor: Redactor::default(),
             provider_states,
         }
@@ -96,6 +102,14 @@ impl Client {
     /// Returns the short names that the user gave to models.
     pub fn aliases(&self) -> &BTreeMap<String, String> {
         &self.resolver.settings.aliases
+    }
+
+    /// Returns the notice that `provider/model` is switched off soon, once.
+    pub fn retirement(&self, model: &str) -> Option<String> {
+        let (name, _) = model.split_once('/')?;
+        let settings = &self.resolver.settings;
+        let provider = settings.providers.iter().find(|provider| provider.name == name)?;
+        self.told.retirement(provider, model, settings.today)
     }
 
     /// Returns the key of a provider; `None` if it needs none.
@@ -155,6 +169,9 @@ impl Client {
             .zip(&self.provider_states)
             .find(|(provider, _)| provider.name == name)
             .ok_or_else(|| self.resolver.unknown(&request.model))?;
+        if let Some(notice) = self.retirement(&request.model) {
+            report(CallEvent::Notice(&notice));
+        }
         let mut lost = Lost::default();
         let calling = self.call_with_retries((provider, provider_state), model, request, report, &mut lost);
         let outcome = match tokio::time::timeout(provider.call_limit, calling).await {
@@ -196,7 +213,8 @@ impl Client {
                     profile.learn(RequestPart::ReasoningEffort);
                     self.learn(provider, model, RequestPart::ReasoningEffort, report);
                 }
-                let context = CallContext { provider, model, key: key.as_ref(), profile: &profile };
+                let marks = self.sent.marks(provider, &profile, request);
+                let context = CallContext { provider, model, key: key.as_ref(), profile: &profile, marks };
                 let http = http::request(context, request)?;
                 let copy = http.try_clone().expect("a body that stands in memory can be sent twice");
                 let before = *lost;
@@ -219,6 +237,10 @@ impl Client {
             };
             let error = match outcome {
                 Ok(mut reply) => {
+                    self.sent.note(provider, request);
+                    if let Some(notice) = self.told.other(provider, &request.model, &reply.model) {
+                        report(CallEvent::Notice(&notice));
+                    }
                     let name = |part: &RequestPart| serde_json::to_value(part).ok()?.as_str().map(str::to_owned);
                     reply.refused = without.iter().filter_map(name).collect();
                     return Ok(reply);

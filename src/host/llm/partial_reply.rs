@@ -42,6 +42,8 @@ pub(super) struct PartialReply<'a> {
     /// The model's thinking, in the form of its API.
     pub(super) state: Option<Value>,
     pub(super) usage: Usage,
+    /// What the provider says that the call cost, in US dollars.
+    pub(super) cost: Option<f64>,
     pub(super) model: String,
     pub(super) finish: Option<FinishReason>,
     pub(super) ended: bool,
@@ -59,6 +61,7 @@ impl<'a> PartialReply<'a> {
             calls: Vec::new(),
             state: None,
             usage: Usage::default(),
+            cost: None,
             model: String::new(),
             finish: None,
             ended: false,
@@ -145,7 +148,8 @@ impl<'a> PartialReply<'a> {
             usage: self.usage,
             model: self.model,
             finish,
-            cost: None,
+            cost: self.cost,
+            saved: 0.0,
             refused: Vec::new(),
             lost: None,
         })

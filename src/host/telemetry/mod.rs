@@ -158,6 +158,10 @@ impl TracingFrontEnd {
             let cached = count(reply.usage.cached);
             span.set("gen_ai.usage.cache_read.input_tokens", cached);
         }
+        if reply.usage.cache_written > 0 {
+            let written = count(reply.usage.cache_written);
+            span.set("gen_ai.usage.cache_creation.input_tokens", written);
+        }
         if let Some(cost) = reply.cost {
             span.set("nietz.cost_usd", cost);
         }

@@ -72,7 +72,7 @@ pub(super) fn received(label: &str) -> Event {
 pub(super) fn ended(label: &str, failure: Option<Failure>) -> Event {
     Event::CallEnded {
         call: label.to_owned(),
-        usage: Usage { input: 10, output: 5, cached: 2, ..Usage::default() },
+        usage: Usage { input: 10, output: 5, cached: 2, cache_written: 3, ..Usage::default() },
         failure,
     }
 }
@@ -87,7 +87,7 @@ pub(super) fn progress(label: &str, done: u64, total: u64) -> Event {
 
 pub(super) fn spent(model: &str, label: &str, cost: Option<f64>) -> Spent {
     let usage = Usage { input: 10, output: 5, ..Usage::default() };
-    Spent { model: model.to_owned(), label: label.to_owned(), calls: 1, usage, cost }
+    Spent { model: model.to_owned(), label: label.to_owned(), calls: 1, usage, cost, saved: 0.0 }
 }
 
 pub(super) fn finished(status: EndStatus, failure: Option<Failure>) -> Event {

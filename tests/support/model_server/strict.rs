@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use super::cache::unmarked;
 use super::wire::Thought;
 use super::{Request, Response};
 
@@ -128,7 +129,8 @@ fn said(body: &Value, before: usize) -> String {
 /// The seal of what Claude thought: it is bound to all that comes before it.
 fn seal(body: &Value, before: usize) -> String {
     let all: Vec<&Value> = messages(body).into_iter().take(before).collect();
-    word(&json!([body["model"], body["system"], body["tools"], all]))
+    // Marks of what is to be cached move from request to request, and change nothing of what is said.
+    word(&unmarked(&json!([body["model"], body["system"], body["tools"], all])))
 }
 
 fn openai(body: &Value) -> Option<Value> {

@@ -26,6 +26,8 @@ pub(super) struct Reply {
     pub(super) calls: Vec<[String; 3]>,
     pub(super) thought: Option<Thought>,
     pub(super) usage: (u64, u64),
+    /// Tokens of the input that were read from a cache and written to it, where there is one.
+    pub(super) cache: Option<(u64, u64)>,
     pub(super) too_long: bool,
     pub(super) without_end: bool,
     /// Kind and message.
@@ -36,7 +38,8 @@ impl Reply {
     pub(super) fn new(text: String) -> Reply {
         // About four characters to a token, as everybody's rule of thumb has it.
         let usage = (10, text.len() as u64 / 4 + 1);
-        Reply { text, calls: Vec::new(), thought: None, usage, too_long: false, without_end: false, error: None }
+        let (calls, thought, cache, error) = (Vec::new(), None, None, None);
+        Reply { text, calls, thought, usage, cache, too_long: false, without_end: false, error }
     }
 }
 
@@ -105,7 +108,18 @@ fn finish_reason(reply: &Reply) -> &'static str {
 
 fn openai_usage(reply: &Reply) -> Value {
     let (input, output) = reply.usage;
-    json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output})
+    let mut usage = json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output});
+    if let Some((read, written)) = reply.cache {
+        usage["prompt_tokens_details"] = json!({"cached_tokens": read, "cache_write_tokens": written});
+    }
+    usage
+}
+
+fn anthropic_usage(reply: &Reply, output: u64) -> Value {
+    let input = reply.usage.0;
+    let Some((read, written)) = reply.cache else { return json!({"input_tokens": input, "output_tokens": output}) };
+    json!({"input_tokens": input - read - written, "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": written, "output_tokens": output})
 }
 
 fn stop_reason(reply: &Reply, blocks: &[Value]) -> &'static str {
@@ -132,8 +146,8 @@ fn blocks(request: &Request, reply: &Reply) -> Vec<Value> {
 }
 
 fn anthropic(request: &Request, reply: &Reply) -> Vec<String> {
-    let (input, output) = reply.usage;
-    let usage = json!({"input_tokens": input, "output_tokens": 1});
+    let output = reply.usage.1;
+    let usage = anthropic_usage(reply, 1);
     let message = json!({"id": "m1", "type": "message", "role": "assistant", "model": request.body["model"],
         "content": [], "stop_reason": null, "usage": usage});
     let mut events = vec![json!({"type": "message_start", "message": message}), json!({"type": "ping"})];
@@ -199,7 +213,7 @@ fn whole(request: &Request, reply: &Reply) -> Value {
                     block.insert("input".to_owned(), serde_json::from_str(&arguments).unwrap_or(Value::Null));
                 }
             }
-            let usage = json!({"input_tokens": reply.usage.0, "output_tokens": reply.usage.1});
+            let usage = anthropic_usage(reply, reply.usage.1);
             json!({"type": "message", "role": "assistant", "model": request.body["model"],
                 "stop_reason": stop_reason(reply, &blocks), "content": blocks, "usage": usage})
         }

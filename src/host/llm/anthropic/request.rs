@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::{REPLY_TOOL, ReplyMethod, Thought, is_forced, reply_method};
 use crate::host::llm::attempt_error::CallContext;
+use crate::host::llm::cache::{self, MARK, Mark};
+use crate::host::llm::catalogue;
 use crate::host::llm::refusal::RequestPart;
 use crate::host::llm::{effort, schema, state};
 use crate::model::chat::{ChatRequest, Message, Role, ToolChoice};
@@ -20,10 +22,10 @@ struct Body<'a> {
     max_tokens: u32,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    system: Option<&'a str>,
+    system: Option<System<'a>>,
     messages: Vec<Turn<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<ToolSpec<'a>>,
+    tools: Vec<Marked<ToolSpec<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Map::is_empty")]
@@ -38,16 +40,36 @@ struct Body<'a> {
     options: BTreeMap<&'a str, &'a Value>,
 }
 
+/// A system prompt as it usually is, and one with a mark.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum System<'a> {
+    Plain(&'a str),
+    Marked([Marked<Block<'a>>; 1]),
+}
+
+/// A block with or without a mark.
+#[derive(Serialize)]
+struct Marked<B> {
+    #[serde(flatten)]
+    block: B,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Mark>,
+}
+
 #[derive(Serialize)]
 struct Turn<'a> {
     role: &'static str,
     content: Vec<ContentPart<'a>>,
+    /// About how many bytes it has.
+    #[serde(skip)]
+    size: usize,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ContentPart<'a> {
-    Block(Block<'a>),
+    Block(Marked<Block<'a>>),
     /// A thinking block, exactly as the model sent it.
     Thought(Map<String, Value>),
 }
@@ -77,10 +99,11 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         }
         _ => None,
     };
-    let mut tools: Vec<ToolSpec<'_>> = request
+    let mut tools: Vec<Marked<ToolSpec<'_>>> = request
         .tools
         .iter()
         .map(|tool| ToolSpec { name: &tool.name, description: &tool.description, input_schema: &tool.parameters })
+        .map(unmarked)
         .collect();
     let forced = request.tool_choice.filter(|_| is_forced(profile));
     let mut tool_choice = forced.map(|ToolChoice::Required| json!({"type": "any"}));
@@ -90,7 +113,18 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
             true => json!({"type": "tool", "name": REPLY_TOOL, "disable_parallel_tool_use": true}),
             false => json!({"type": "any"}),
         });
-        tools.push(ToolSpec { name: REPLY_TOOL, description: "Gives the final reply.", input_schema: schema });
+        let reply = ToolSpec { name: REPLY_TOOL, description: "Gives the final reply.", input_schema: schema };
+        tools.push(unmarked(reply));
+    }
+    let system = instructed.as_deref().or(request.system.as_deref()).filter(|system| !system.is_empty());
+    let mut turns = turns(context, &request.messages);
+    let start = mark(context, request, system.map_or(0, str::len), &mut turns);
+    let system = system.map(|text| match start {
+        true => System::Marked([Marked { block: Block::Text { text }, cache_control: Some(MARK) }]),
+        false => System::Plain(text),
+    });
+    if let Some(last) = tools.last_mut().filter(|_| start && system.is_none()) {
+        last.cache_control = Some(MARK);
     }
     let thinking = effort::thinking(context, request);
     // A model that is told to think takes no other temperature meanwhile.
@@ -108,10 +142,14 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
     }
     let body = Body {
         model,
-        max_tokens: profile.within_largest(request.max_tokens.unwrap_or(MAX_TOKENS + profile.thinks)),
+        max_tokens: catalogue::within_output(
+            context.provider,
+            model,
+            profile.within_largest(request.max_tokens.unwrap_or(MAX_TOKENS + profile.thinks)),
+        ),
         stream: true,
-        system: instructed.as_deref().or(request.system.as_deref()).filter(|system| !system.is_empty()),
-        messages: turns(context, &request.messages),
+        system,
+        messages: turns,
         tools,
         tool_choice,
         output_config,
@@ -126,6 +164,23 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
     serde_json::to_vec(&body).expect("plain data with text keys is always JSON")
 }
 
+fn unmarked<B>(block: B) -> Marked<B> {
+    Marked { block, cache_control: None }
+}
+
+/// Marks the ends of turns, and returns whether the start of the request is to be marked, too.
+fn mark(context: CallContext<'_>, request: &ChatRequest, system: usize, turns: &mut [Turn<'_>]) -> bool {
+    let sizes: Vec<(bool, usize)> = turns.iter().map(|turn| (turn.role == "assistant", turn.size)).collect();
+    let places = cache::places(context.marks, context.model, cache::tools_size(request) + system, &sizes);
+    for index in places.turns {
+        let last = turns.get_mut(index).and_then(|turn| turn.content.last_mut());
+        if let Some(ContentPart::Block(block)) = last {
+            block.cache_control = Some(MARK);
+        }
+    }
+    places.start
+}
+
 /// Turns messages into turns. Consecutive messages of one role become one turn, because the API wants the
 /// results of all tool calls of a turn in the very next turn.
 fn turns<'a>(context: CallContext<'_>, messages: &'a [Message]) -> Vec<Turn<'a>> {
@@ -135,11 +190,14 @@ fn turns<'a>(context: CallContext<'_>, messages: &'a [Message]) -> Vec<Turn<'a>>
             Role::User | Role::Tool => "user",
             Role::Assistant => "assistant",
         };
-        let blocks = pieces(context, message);
+        let (blocks, size) = (pieces(context, message), cache::size(message));
         match turns.last_mut() {
-            Some(last) if last.role == role => last.content.extend(blocks),
+            Some(last) if last.role == role => {
+                last.content.extend(blocks);
+                last.size += size;
+            }
             _ if blocks.is_empty() => {}
-            _ => turns.push(Turn { role, content: blocks }),
+            _ => turns.push(Turn { role, content: blocks, size }),
         }
     }
     turns
@@ -154,7 +212,7 @@ fn pieces<'a>(context: CallContext<'_>, message: &'a Message) -> Vec<ContentPart
         while let Some(thought) = thoughts.next_if(|thought| thought.at <= index) {
             pieces.push(ContentPart::Thought(thought.block));
         }
-        pieces.push(ContentPart::Block(block));
+        pieces.push(ContentPart::Block(unmarked(block)));
     }
     // Thinking blocks after the last block are dropped: a turn must not end with one.
     pieces

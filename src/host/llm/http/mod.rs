@@ -10,7 +10,7 @@ use super::attempt_error::{AttemptError, CallContext};
 use super::partial_reply::{Assemble, ReplyStage};
 use super::provider::Wire;
 use super::stream::{self, ResponseBody};
-use super::{anthropic, openai, responses};
+use super::{anthropic, cache, openai, responses};
 use crate::error::{Code, Failure, Result};
 use crate::host::network::{self, Network};
 use crate::model::chat::{ChatReply, ChatRequest};
@@ -45,6 +45,10 @@ pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result
             (HeaderName::from_static("x-api-key"), "")
         }
     };
+    // xAI finds what it has of a conversation on the server that answered before.
+    if let Some(name) = cache::conversation(provider, request).filter(|_| provider.name == "xai") {
+        headers.extend(HeaderValue::try_from(name).map(|name| (HeaderName::from_static("x-grok-conv-id"), name)));
+    }
     let (name, prefix) = provider.key_header.clone().map_or((usual_header, usual_prefix), |name| (name, ""));
     if let Some(key) = key {
         let value = key.header(prefix).ok_or_else(|| {

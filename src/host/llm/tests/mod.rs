@@ -7,6 +7,7 @@ mod families;
 mod faults;
 mod limits;
 mod manners;
+mod own_addresses;
 mod wires;
 
 use std::collections::BTreeMap;

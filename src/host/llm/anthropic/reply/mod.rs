@@ -159,7 +159,7 @@ impl<'a> Reply<'a> {
             let created = counts.cache_creation_input_tokens.unwrap_or(0);
             let input = fresh.saturating_add(cached).saturating_add(created);
             if input > 0 {
-                *usage = Usage { input, cached, ..*usage };
+                *usage = Usage { input, cached, cache_written: created, ..*usage };
             }
         }
         usage.output = counts.output_tokens.unwrap_or(usage.output);

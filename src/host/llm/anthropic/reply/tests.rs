@@ -9,8 +9,13 @@ use crate::host::llm::{ClientSettings, ModelsConfig};
 /// Assembles a reply to a request with a schema from these events.
 fn assemble(events: &[serde_json::Value]) -> Result<ChatReply, AttemptError> {
     let settings = ClientSettings::from_environment(&Default::default(), &ModelsConfig::default()).unwrap();
-    let context =
-        CallContext { provider: &settings.providers[1], model: "m", key: None, profile: &ModelProfile::default() };
+    let context = CallContext {
+        provider: &settings.providers[1],
+        model: "m",
+        key: None,
+        profile: &ModelProfile::default(),
+        marks: Default::default(),
+    };
     let mut request = crate::host::llm::tests::request("anthropic/m", "x");
     request.schema = Some(json!({"type": "object"}));
     let mut reply = Box::new(Reply::new(context, &request));
@@ -50,7 +55,7 @@ fn a_structured_reply_is_the_argument_of_its_tool_alone() {
     ])
     .unwrap();
     assert_eq!((reply.text.as_str(), reply.finish, reply.model.as_str()), ("{\"a\": 1}", FinishReason::Stop, "m-1"));
-    assert_eq!(reply.usage, Usage { input: 7, output: 5, cached: 4, ..Usage::default() });
+    assert_eq!(reply.usage, Usage { input: 7, output: 5, cached: 4, cache_written: 2, ..Usage::default() });
 }
 
 #[test]

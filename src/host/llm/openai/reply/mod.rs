@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::host::llm::attempt_error::{AttemptError, CallContext};
 use crate::host::llm::partial_reply::{Assemble, PartialReply, ReplyStage};
+use crate::host::llm::prices::ToldCost;
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 
 /// A reply, as far as it has arrived.
@@ -108,11 +109,15 @@ struct Counts {
     prompt_tokens_details: Option<Details>,
     /// DeepSeek's field for the cached input tokens.
     prompt_cache_hit_tokens: Option<u64>,
+    /// What the provider says that the call cost.
+    #[serde(flatten)]
+    told: ToldCost,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Details {
     cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
 }
 
 impl<'a> Reply<'a> {
@@ -133,13 +138,15 @@ impl<'a> Reply<'a> {
             self.partial.model = model;
         }
         if let Some(counts) = chunk.usage.or(chunk.x_groq.and_then(|extra| extra.usage)) {
-            let details = counts.prompt_tokens_details.and_then(|details| details.cached_tokens);
+            let details = counts.prompt_tokens_details.unwrap_or_default();
             self.partial.usage = Usage {
                 input: counts.prompt_tokens,
                 output: counts.completion_tokens,
-                cached: details.or(counts.prompt_cache_hit_tokens).unwrap_or(0),
+                cached: details.cached_tokens.or(counts.prompt_cache_hit_tokens).unwrap_or(0),
+                cache_written: details.cache_write_tokens.unwrap_or(0),
                 ..Usage::default()
             };
+            self.partial.cost = counts.told.dollars(self.partial.context.provider);
         }
         // The request asks for one reply, so further choices would be an error of the server.
         let Some(choice) = chunk.choices.into_iter().flatten().next() else { return Ok(()) };

@@ -16,6 +16,7 @@ fn assemble(chunks: &[serde_json::Value]) -> Result<ChatReply, AttemptError> {
         model: "m",
         key: key.as_ref(),
         profile: &ModelProfile::default(),
+        marks: Default::default(),
     };
     let request = crate::host::llm::tests::request("openai/m", "x");
     let mut reply = Box::new(Reply::new(context, &request));

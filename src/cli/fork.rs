@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::cli::budget::BudgetArgs;
+use crate::cli::effort::EffortArgs;
 use crate::cli::foreign::{self, ExplicitTerms, Terms};
 use crate::cli::front::FrontArgs;
 use crate::cli::grants::GrantArgs;
@@ -21,6 +22,7 @@ use crate::journal::lines::Fork;
 use crate::lua::flow::Flow;
 use crate::lua::manifest::FlowCommand;
 use crate::model::budget::Budget;
+use crate::model::choice::ModelChoice;
 use crate::model::command::Grants;
 use crate::model::param::ParamOrigin;
 use crate::model::text::excerpt;
@@ -41,6 +43,8 @@ pub(super) struct ForkArgs {
     /// The model, instead of the run's
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
+    #[command(flatten)]
+    effort: EffortArgs,
     /// Give a param another value; several times for a list
     #[arg(long, value_name = "PARAM=VALUE")]
     set: Vec<String>,
@@ -54,7 +58,7 @@ pub(super) struct ForkArgs {
     #[command(flatten)]
     budget: BudgetArgs,
     /// For a run that you did not begin here: the flow, its params, permissions and models, as for `nietz run`
-    #[arg(last = true, value_name = "FLOW [ARGS]", conflicts_with_all = ["set", "model"])]
+    #[arg(last = true, value_name = "FLOW [ARGS]", conflicts_with_all = ["set", "model", "effort"])]
     words: Vec<String>,
 }
 
@@ -79,13 +83,16 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
             let mut params = open.params.clone();
             let command = session.flow.command(open.command.as_deref())?;
             let origins = set(machine, &session.flow, command, (&mut params, open.origins), &args.set)?;
+            let effort = open.efforts.model;
+            let recorded = open.model.map(|model| ModelChoice { model, effort });
             let begin = NewRun {
                 command: open.command,
                 params,
                 origins,
                 by_name: false,
                 only_model: open.only_model,
-                model: args.model.or(open.model),
+                model: args.model.map(ModelChoice::from).or(recorded),
+                effort: args.effort.effort.or(open.efforts.run),
                 lang: Some(open.lang),
                 seed: Some(open.seed),
                 budget: Budget::default(),

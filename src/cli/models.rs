@@ -56,8 +56,8 @@ fn overview(machine: &Machine) -> Result<Exit> {
         ]);
     }
     output::table(&table)?;
-    for (alias, model) in client.aliases() {
-        output::line(format!("alias {alias} = {model}"))?;
+    for (alias, choice) in client.aliases() {
+        output::line(format!("alias {alias} = {choice}"))?;
     }
     Ok(Exit::Done)
 }

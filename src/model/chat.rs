@@ -80,6 +80,18 @@ impl Effort {
     }
 }
 
+impl std::str::FromStr for Effort {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Effort, String> {
+        let names = || Effort::ALL.map(Effort::name).join(", ");
+        Effort::ALL
+            .into_iter()
+            .find(|effort| effort.name() == name)
+            .ok_or_else(|| format!("an effort is one of {}", names()))
+    }
+}
+
 /// The most stop texts, and the most characters of one.
 const MOST_STOPS: usize = 16;
 const LONGEST_STOP: usize = 200;
@@ -349,6 +361,19 @@ mod tests {
         let kept = HashedMessage::new(Message { state: Some("sealed".to_owned()), ..message.clone() });
         assert_eq!(kept.digest(), HashedMessage::new(message).digest());
         assert_eq!(serde_json::to_value(&kept.message).unwrap(), json);
+    }
+
+    #[test]
+    fn an_effort_is_no_part_of_a_request_that_says_nothing_of_it() {
+        let json = json!({"model": "a/b", "messages": []});
+        let request: ChatRequest = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&request).unwrap(), json);
+        for effort in Effort::ALL {
+            let asked = ChatRequest { effort: Some(effort), ..request.clone() };
+            assert_eq!(serde_json::to_value(&asked).unwrap()["effort"], effort.name());
+            assert_eq!(effort.name().parse(), Ok(effort));
+        }
+        assert!("lo".parse::<Effort>().unwrap_err().contains("low"));
     }
 
     #[test]

@@ -18,7 +18,8 @@ use crate::error::{Code, Failure, Lost, Result};
 use crate::host::secret::{KeySource, Secret, run_command};
 use crate::host::{CallEvent, Models};
 use crate::model::budget::Price;
-use crate::model::chat::{ChatReply, ChatRequest};
+use crate::model::chat::{ChatReply, ChatRequest, Effort};
+use crate::model::choice::ModelChoice;
 use crate::model::redact::Redactor;
 
 /// Access to all models, each by its name `provider/model`.
@@ -92,8 +93,14 @@ impl Client {
     }
 
     /// Returns the short names that the user gave to models.
-    pub fn aliases(&self) -> &BTreeMap<String, String> {
+    pub fn aliases(&self) -> &BTreeMap<String, ModelChoice> {
         &self.resolver.settings.aliases
+    }
+
+    /// Returns the effort that comes with a name, if it is an alias; without a name, with that of the configured default.
+    pub fn effort_of(&self, name: Option<&str>) -> Option<Effort> {
+        let settings = &self.resolver.settings;
+        settings.aliases.get(name.or(settings.default.as_deref())?)?.effort
     }
 
     /// Returns the key of a provider; `None` if it needs none.

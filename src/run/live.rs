@@ -101,7 +101,7 @@ impl Session {
         front: &FrontOptions,
     ) -> Result<Exit> {
         let listener = FrontEndSlot::default();
-        let client = listening_client(machine, &listener)?;
+        let client = listening_client(machine, &listener)?.with_thoughts(front.thoughts);
         let runtime = runtime()?;
         let (kept, replay_source) = (new_run.kept, new_run.replay_source.take());
         let open = self.open_record(machine, &client, &runtime, new_run)?;
@@ -216,7 +216,7 @@ impl Session {
     ) -> Result<Exit> {
         let clock = machine.clock()?;
         let listener = FrontEndSlot::default();
-        let client = listening_client(machine, &listener)?;
+        let client = listening_client(machine, &listener)?.with_thoughts(front.thoughts);
         let runtime = runtime()?;
         let open = match terms {
             ResumeTerms::Own { grants, budget } => {

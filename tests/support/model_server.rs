@@ -97,6 +97,8 @@ enum Kind {
 enum Ending {
     /// As it should.
     Whole,
+    /// Whole, but after so many bytes of the body it waits until the gate is opened.
+    Held(usize, Gate),
     /// The connection breaks after so many bytes of the body.
     Cut(usize),
     /// Nothing more comes after so many bytes of the body, until the client goes away.
@@ -303,6 +305,12 @@ impl Response {
     /// Answers when the gate is open.
     pub fn held_by(mut self, gate: &Gate) -> Response {
         self.gate = Some(gate.clone());
+        self
+    }
+
+    /// Waits after so many bytes of the body until the gate is open.
+    pub fn held_after(mut self, bytes: usize, gate: &Gate) -> Response {
+        self.ending = Ending::Held(bytes, gate.clone());
         self
     }
 

@@ -8,6 +8,7 @@ use tokio::sync::{Mutex, Semaphore};
 use super::attempt_error::{AttemptError, CallContext};
 use super::families::{self, LearnedProfiles};
 use super::http;
+use super::partial_reply::ReplyPiece;
 use super::provider::{LOCAL, Provider};
 use super::refusal::RequestPart;
 use super::resolver::{DefaultModel, LocalProvider, ProviderSummary, Resolver};
@@ -31,6 +32,8 @@ pub struct Client {
     learned: LearnedProfiles,
     /// Learns every key that a command prints, to redact it.
     redactor: Redactor,
+    /// Whether somebody reads what models think.
+    wants_thoughts: bool,
     /// One state for each provider, in the order of the settings.
     provider_states: Vec<ProviderState>,
 }
@@ -53,6 +56,7 @@ impl Client {
             resolver: Resolver::new(settings),
             learned: LearnedProfiles::default(),
             redactor: Redactor::default(),
+            wants_thoughts: false,
             provider_states,
         }
     }
@@ -60,6 +64,12 @@ impl Client {
     /// Adds the redactor that learns every key that a command prints, before the key is used.
     pub fn with_redactor(self, redactor: Redactor) -> Client {
         Client { redactor, ..self }
+    }
+
+    /// Sets whether models are asked to show what they think, where they do so only when asked. This holds for all calls: a
+    /// conversation whose settings change from one call to the next is not found in the provider's cache.
+    pub fn with_thoughts(self, wanted: bool) -> Client {
+        Client { wants_thoughts: wanted, ..self }
     }
 
     /// Adds the models that answer calls to `local/…`, and the one that is used when no other is available.
@@ -183,16 +193,28 @@ impl Client {
                 // Read only now, so that what other calls have learnt meanwhile counts here, too.
                 let mut profile = self.learned.profile(&request.model);
                 without.iter().for_each(|part| profile.learn(*part));
-                let context = CallContext { provider, model, key: key.as_ref(), profile: &profile };
+                let context = CallContext {
+                    provider,
+                    model,
+                    key: key.as_ref(),
+                    profile: &profile,
+                    wants_thoughts: self.wants_thoughts,
+                };
                 let http = http::request(context, request)?;
                 let copy = http.try_clone().expect("a body that stands in memory can be sent twice");
                 let before = *lost;
-                let mut on_text = |text: &str| {
+                let mut on_piece = |piece: ReplyPiece<'_>| {
                     lost.attempts = before.attempts + 1;
-                    lost.bytes += text.len() as u64;
-                    report(if text.is_empty() { CallEvent::Alive } else { CallEvent::Delta(text) });
+                    let (bytes, event) = match piece {
+                        ReplyPiece::Text(text) => (text.len(), CallEvent::Delta(text)),
+                        // It is paid for as text is.
+                        ReplyPiece::Thought(text) => (text.len(), CallEvent::Thought(text)),
+                        ReplyPiece::Sign => (0, CallEvent::Alive),
+                    };
+                    lost.bytes += bytes as u64;
+                    report(event);
                 };
-                let outcome = http::attempt(client, http, context, request, &mut on_text).await;
+                let outcome = http::attempt(client, http, context, request, &mut on_piece).await;
                 if outcome.is_ok() {
                     *lost = before;
                 }

@@ -146,7 +146,9 @@ impl FrontEnd for Json {
             Event::CallEnded { call, .. } => {
                 self.hidden.borrow_mut().remove(call);
             }
-            Event::CallDelta { call, .. } | Event::CallThought { call, .. } if self.hidden.borrow().contains(call) => return,
+            Event::CallDelta { call, .. } | Event::CallThought { call, .. } if self.hidden.borrow().contains(call) => {
+                return;
+            }
             _ => {}
         }
         let line = EventLine { v: VERSION, seq: self.seq.replace(self.seq.get() + 1), run: &self.run, event };

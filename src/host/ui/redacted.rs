@@ -270,7 +270,8 @@ mod tests {
         front.show(&delta("a", "no plan"));
         front.show(&thought("a", "or ted-secret-1"));
         front.show(&ended("a", None));
-        let lines = out.text().lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()).collect::<Vec<_>>();
+        let lines =
+            out.text().lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()).collect::<Vec<_>>();
         let of = |kind: &str| -> String {
             lines.iter().filter(|line| line["type"] == kind).filter_map(|line| line["text"].as_str()).collect()
         };

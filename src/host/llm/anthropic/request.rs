@@ -9,7 +9,7 @@ use super::{REPLY_TOOL, ReplyMethod, Thought, reply_method};
 use crate::host::llm::attempt_error::CallContext;
 use crate::host::llm::refusal::RequestPart;
 use crate::host::llm::{schema, state};
-use crate::model::chat::{ChatRequest, Message, Role, ToolChoice};
+use crate::model::chat::{ChatRequest, Effort, Message, Role, ToolChoice};
 
 /// The API always wants a limit. All current models can write this much.
 const MAX_TOKENS: u32 = 16_384;
@@ -28,6 +28,8 @@ struct Body<'a> {
     tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,6 +107,7 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
             Some(ReplyMethod::Format(schema)) => Some(json!({"format": {"type": "json_schema", "schema": schema}})),
             _ => None,
         },
+        thinking: shown_thinking(context, request),
         temperature: request
             .temperature
             .filter(|_| !profile.refuses(RequestPart::Temperature))
@@ -114,6 +117,14 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         options: profile.options(request),
     };
     serde_json::to_vec(&body).expect("plain data with text keys is always JSON")
+}
+
+/// Returns the setting that makes a model show what it thinks. Models that think without being asked have adaptive thinking,
+/// and leave its text out otherwise. Others show theirs, and this setting would make them think.
+fn shown_thinking(context: CallContext<'_>, request: &ChatRequest) -> Option<Value> {
+    let thinks = context.profile.thinks > 0 && request.effort != Some(Effort::None);
+    let is_set = request.provider_options.contains_key("thinking");
+    (context.wants_thoughts && thinks && !is_set).then(|| json!({"type": "adaptive", "display": "summarized"}))
 }
 
 /// Turns messages into turns. Consecutive messages of one role become one turn, because the API wants the

@@ -42,6 +42,8 @@ pub(super) struct CallContext<'a> {
     pub(super) model: &'a str,
     pub(super) key: Option<&'a Secret>,
     pub(super) profile: &'a ModelProfile,
+    /// Whether the model is asked to show what it thinks.
+    pub(super) wants_thoughts: bool,
 }
 
 impl AttemptError {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::Thought;
+use super::{Thought, details};
 use crate::host::llm::attempt_error::CallContext;
 use crate::host::llm::provider::MaxTokensField;
 use crate::host::llm::refusal::RequestPart;
@@ -61,6 +61,8 @@ struct Turn<'a> {
     content: Option<&'a str>,
     #[serde(skip_serializing_if = "String::is_empty")]
     reasoning_content: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning_details: Vec<Map<String, Value>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<MessageToolCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,6 +121,7 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         role: "system",
         content: Some(text),
         reasoning_content: String::new(),
+        reasoning_details: Vec::new(),
         tool_calls: Vec::new(),
         tool_call_id: None,
     });
@@ -163,6 +166,7 @@ fn turn<'a>(context: CallContext<'_>, message: &'a Message) -> Turn<'a> {
         content: Some(message.content.as_str()).filter(|content| !content.is_empty() || message.tool_calls.is_empty()),
         tool_calls: calls.map(|(index, one)| call(one, thought.calls.remove(&index))).collect(),
         reasoning_content: thought.reasoning_content,
+        reasoning_details: thought.details.into_iter().filter(details::goes_back).collect(),
         tool_call_id: message.tool_call_id.as_deref(),
     }
 }

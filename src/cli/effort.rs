@@ -8,8 +8,8 @@ use crate::model::chat::Effort;
 /// How much models are to think.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(super) struct EffortArgs {
-    /// How much models are to think before they answer, where the flow and its personas say nothing of it
-    #[arg(long, value_name = "LEVEL", global = true, value_parser = levels())]
+    /// How much models think, where the flow says nothing of it: none, minimal, low, medium, high, xhigh or max
+    #[arg(long, value_name = "LEVEL", global = true, value_parser = levels(), hide_possible_values = true)]
     pub effort: Option<Effort>,
 }
 

@@ -19,7 +19,7 @@ pub(super) struct FrontArgs {
     /// Show each request to a model and its reply, on standard error, without secrets
     #[arg(long, global = true)]
     pub verbose: bool,
-    /// Ask models to show what they think, where they do so only when asked; it is shown dimmed, and kept nowhere
+    /// Show what models think also of those that must be asked for it
     #[arg(long, global = true)]
     pub thoughts: bool,
     /// Trust this folder with what it asks for, in this run alone: for CI

@@ -178,10 +178,7 @@ fn models_and_plans_tell_the_effort_of_an_alias() {
 
 /// Sends a reply of which most was thought.
 fn thoughtful(_: &Request) -> Response {
-    let text = json!({"choices": [{"index": 0, "delta": {"content": "Tea."}, "finish_reason": "stop"}]});
-    let counts = json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 90, "total_tokens": 100,
-        "completion_tokens_details": {"reasoning_tokens": 80}}});
-    Response::stream(format!("data: {text}\n\ndata: {counts}\n\ndata: [DONE]\n\n"))
+    Response::text("Tea.").usage(10, 90).reasoning(80)
 }
 
 const TELLING: &str = "local llm = require('@nietz/llm')
@@ -214,4 +211,12 @@ fn a_budget_counts_what_was_thought_once() {
     let env = Env::with(&server).flow("thrice", source);
     env.run(["thrice", "--max-tokens", "350"]).go().exits(0);
     assert_eq!(server.calls(), 3);
+}
+
+#[test]
+fn what_was_thought_is_told_of_anthropics_models_too() {
+    let server = ModelServer::start(thoughtful);
+    let env = Env::new().var("ANTHROPIC_BASE_URL", &server.url()).flow("telling", TELLING);
+    let ended = env.run_on("anthropic/claude-sonnet-5-5", ["telling"]).go().exits(0);
+    assert_eq!(ended.ending()["usage"], json!({"input": 10, "output": 90, "reasoning": 80}));
 }

@@ -347,6 +347,11 @@ impl Response {
         self.reply(|reply| reply.usage = (input, output))
     }
 
+    /// Sets how much of the reply's count was thought.
+    pub fn reasoning(self, tokens: u64) -> Response {
+        self.reply(|reply| reply.reasoning = tokens)
+    }
+
     /// Says that the limit of tokens cut the reply.
     pub fn too_long(self) -> Response {
         self.reply(|reply| reply.too_long = true)

@@ -26,6 +26,8 @@ pub(super) struct Reply {
     pub(super) calls: Vec<[String; 3]>,
     pub(super) thought: Option<Thought>,
     pub(super) usage: (u64, u64),
+    /// How much of the output was thought.
+    pub(super) reasoning: u64,
     pub(super) too_long: bool,
     pub(super) without_end: bool,
     /// Kind and message.
@@ -36,7 +38,16 @@ impl Reply {
     pub(super) fn new(text: String) -> Reply {
         // About four characters to a token, as everybody's rule of thumb has it.
         let usage = (10, text.len() as u64 / 4 + 1);
-        Reply { text, calls: Vec::new(), thought: None, usage, too_long: false, without_end: false, error: None }
+        Reply {
+            text,
+            calls: Vec::new(),
+            thought: None,
+            usage,
+            reasoning: 0,
+            too_long: false,
+            without_end: false,
+            error: None,
+        }
     }
 }
 
@@ -105,7 +116,11 @@ fn finish_reason(reply: &Reply) -> &'static str {
 
 fn openai_usage(reply: &Reply) -> Value {
     let (input, output) = reply.usage;
-    json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output})
+    let mut usage = json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output});
+    if reply.reasoning > 0 {
+        usage["completion_tokens_details"] = json!({"reasoning_tokens": reply.reasoning});
+    }
+    usage
 }
 
 fn stop_reason(reply: &Reply, blocks: &[Value]) -> &'static str {
@@ -132,8 +147,7 @@ fn blocks(request: &Request, reply: &Reply) -> Vec<Value> {
 }
 
 fn anthropic(request: &Request, reply: &Reply) -> Vec<String> {
-    let (input, output) = reply.usage;
-    let usage = json!({"input_tokens": input, "output_tokens": 1});
+    let usage = json!({"input_tokens": reply.usage.0, "output_tokens": 1});
     let message = json!({"id": "m1", "type": "message", "role": "assistant", "model": request.body["model"],
         "content": [], "stop_reason": null, "usage": usage});
     let mut events = vec![json!({"type": "message_start", "message": message}), json!({"type": "ping"})];
@@ -170,11 +184,19 @@ fn anthropic(request: &Request, reply: &Reply) -> Vec<String> {
         events.push(json!({"type": "error", "error": {"type": kind, "message": message}}));
     } else if !reply.without_end {
         events.push(json!({"type": "message_delta", "delta": {"stop_reason": stop_reason(reply, &blocks)},
-            "usage": {"output_tokens": output}}));
+            "usage": anthropic_usage(reply)}));
         events.push(json!({"type": "message_stop"}));
     }
     let line = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
     events.iter().map(line).collect()
+}
+
+fn anthropic_usage(reply: &Reply) -> Value {
+    let mut usage = json!({"output_tokens": reply.usage.1});
+    if reply.reasoning > 0 {
+        usage["output_tokens_details"] = json!({"thinking_tokens": reply.reasoning});
+    }
+    usage
 }
 
 /// The reply in one piece.

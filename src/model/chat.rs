@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Lost;
 use crate::model::digest::Digest;
+use crate::model::text::excerpt;
 
 /// A request to a model. Its canonical form is part of the effect's key, so a new field must be left out of the JSON
 /// when it has its default.
@@ -50,7 +51,7 @@ pub struct ChatRequest {
 
 /// How much a model is to think before it answers. A model that has not this step gets the nearest that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "lowercase", try_from = "String")]
 pub enum Effort {
     None,
     Minimal,
@@ -84,11 +85,18 @@ impl std::str::FromStr for Effort {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Effort, String> {
-        let names = || Effort::ALL.map(Effort::name).join(", ");
-        Effort::ALL
-            .into_iter()
-            .find(|effort| effort.name() == name)
-            .ok_or_else(|| format!("an effort is one of {}", names()))
+        Effort::ALL.into_iter().find(|effort| effort.name() == name).ok_or_else(|| {
+            let known = Effort::ALL.map(Effort::name).join(", ");
+            format!("an effort is one of {known}; found `{}`", excerpt(name))
+        })
+    }
+}
+
+impl TryFrom<String> for Effort {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Effort, String> {
+        name.parse()
     }
 }
 

@@ -154,7 +154,11 @@ fn an_effort_that_there_is_not_is_refused_where_it_stands() {
     let flow = FLOW.replace("\"max\"", "\"lots\"");
     let env = env.flow("efforts", &flow);
     let ended = env.run(["efforts"]).go();
-    assert!(ended.failure().contains("request-invalid") || ended.failure().contains("lots"), "{ended:?}");
+    assert_eq!(ended.failure(), "request-invalid");
+    assert!(
+        ended.stdout.contains("an effort is one of none, minimal, low, medium, high, xhigh, max; found `lots`"),
+        "{ended:?}"
+    );
     let env = env.config("models: {aliases: {deep: {model: openai/test, effort: lots}}}\n");
     let ended = env.run(["efforts"]).go();
     assert!(ended.stdout.contains("config-invalid") || ended.stderr.contains("config-invalid"), "{ended:?}");
@@ -172,6 +176,9 @@ fn models_and_plans_tell_the_effort_of_an_alias() {
     assert_snapshot!(row(&ended).unwrap_or_default(), @"effort        high");
     let ended = env.nietz(["run", "efforts", "--plan", "--effort", "low", "--json"]).go().exits(0);
     assert_eq!(serde_json::from_str::<Value>(&ended.stdout).expect("it is JSON")["effort"], "low");
+    env.write("nietz.yaml", "models: {aliases: {more: {model: openai/test, effort: max}}}\n");
+    let ended = env.nietz(["models"]).go().exits(0);
+    assert!(ended.stdout.contains("alias more = openai/test, effort max\n"), "a project's alias: {ended:?}");
     let ended = env.nietz(["explain", "effort"]).go().exits(0);
     assert!(ended.stdout.contains("how much a model is to think"), "{ended:?}");
 }

@@ -10,7 +10,7 @@ use crate::cli::grants::{GrantArgs, ReadArgs, with_grant_options};
 use crate::cli::texts::TextReader;
 use crate::cli::{commands, named, output, params};
 use crate::error::{Code, Exit, Failure, Result};
-use crate::model::choice::ModelChoice;
+use crate::model::choice::RunEfforts;
 use crate::model::command::Grants;
 use crate::model::text::{clean, shell};
 use crate::pack::resolve;
@@ -128,8 +128,12 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
         params,
         origins: texts.origins,
         by_name: !resolve::is_path(wanted),
-        model: of_host.model.map(ModelChoice::from),
-        effort: of_host.effort.effort.or(machine.config.models.effort),
+        model: of_host.model,
+        efforts: RunEfforts {
+            run: of_host.effort.effort,
+            default: machine.config.models.effort,
+            ..RunEfforts::default()
+        },
         only_model: false,
         lang: of_host.lang,
         seed: of_host.seed,

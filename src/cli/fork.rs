@@ -22,7 +22,7 @@ use crate::journal::lines::Fork;
 use crate::lua::flow::Flow;
 use crate::lua::manifest::FlowCommand;
 use crate::model::budget::Budget;
-use crate::model::choice::ModelChoice;
+use crate::model::choice::RunEfforts;
 use crate::model::command::Grants;
 use crate::model::param::ParamOrigin;
 use crate::model::text::excerpt;
@@ -83,16 +83,20 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
             let mut params = open.params.clone();
             let command = session.flow.command(open.command.as_deref())?;
             let origins = set(machine, &session.flow, command, (&mut params, open.origins), &args.set)?;
-            let effort = open.efforts.model;
-            let recorded = open.model.map(|model| ModelChoice { model, effort });
+            let efforts = RunEfforts {
+                run: args.effort.effort.or(open.efforts.run),
+                // It belongs to the name of the run's own model.
+                model: open.efforts.model.filter(|_| args.model.is_none()),
+                ..open.efforts
+            };
             let begin = NewRun {
                 command: open.command,
                 params,
                 origins,
                 by_name: false,
                 only_model: open.only_model,
-                model: args.model.map(ModelChoice::from).or(recorded),
-                effort: args.effort.effort.or(open.efforts.run),
+                model: args.model.or(open.model),
+                efforts,
                 lang: Some(open.lang),
                 seed: Some(open.seed),
                 budget: Budget::default(),

@@ -11,7 +11,7 @@ use crate::host::notify::NotifyConfig;
 use crate::lua::limits::FlowLimits;
 use crate::model::budget::{Budget, Price};
 use crate::model::chat::Effort;
-use crate::model::choice::ModelChoice;
+use crate::model::choice::{ModelChoice, RunEfforts};
 use crate::model::command::{self, Grants};
 use crate::model::permission::{GitAccess, Permission, Permissions};
 use crate::run::live::NewRun;
@@ -48,7 +48,7 @@ struct Plan {
 pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: bool) -> Result<Exit> {
     let client = crate::run::models::client(machine)?;
     let manifest = &session.flow.manifest;
-    let named = begin.model.as_ref().map(|choice| choice.model.as_str());
+    let named = begin.model.as_deref();
     let model = manifest.permissions.llm.then(|| runtime()?.block_on(choose_model(&client, named)));
     let aliases: Vec<(String, ModelChoice)> = match manifest.permissions.llm {
         true => client.aliases().clone().into_iter().collect(),
@@ -65,7 +65,7 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: b
         command: begin.command.clone(),
         prices: names.into_iter().map(|name| (name.clone(), client.price(&name))).collect(),
         model,
-        effort: begin.effort.or_else(|| client.effort_of(named)),
+        effort: RunEfforts { model: client.effort_of(named), ..begin.efforts.clone() }.of(None),
         aliases,
         documents: manifest
             .collections

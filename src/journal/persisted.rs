@@ -200,21 +200,24 @@ pub(super) struct Efforts {
     model: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     aliases: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<String>,
 }
 
 impl From<&choice::RunEfforts> for Efforts {
-    fn from(choice::RunEfforts { run, model, aliases }: &choice::RunEfforts) -> Efforts {
+    fn from(choice::RunEfforts { run, model, aliases, default }: &choice::RunEfforts) -> Efforts {
         let name = |effort: chat::Effort| effort.name().to_owned();
         let aliases = aliases.iter().map(|(alias, effort)| (alias.clone(), name(*effort))).collect();
-        Efforts { run: run.map(name), model: model.map(name), aliases }
+        Efforts { run: run.map(name), model: model.map(name), aliases, default: default.map(name) }
     }
 }
 
 impl From<Efforts> for choice::RunEfforts {
-    fn from(Efforts { run, model, aliases }: Efforts) -> choice::RunEfforts {
+    fn from(Efforts { run, model, aliases, default }: Efforts) -> choice::RunEfforts {
         let effort = |name: String| name.parse().ok();
         let aliases = aliases.into_iter().filter_map(|(alias, name)| Some((alias, effort(name)?))).collect();
-        choice::RunEfforts { run: run.and_then(effort), model: model.and_then(effort), aliases }
+        let [run, model, default] = [run, model, default].map(|name| name.and_then(effort));
+        choice::RunEfforts { run, model, aliases, default }
     }
 }
 

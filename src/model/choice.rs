@@ -38,12 +38,6 @@ impl From<WrittenChoice> for ModelChoice {
     }
 }
 
-impl From<String> for ModelChoice {
-    fn from(model: String) -> ModelChoice {
-        ModelChoice { model, effort: None }
-    }
-}
-
 impl std::fmt::Display for ModelChoice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.model)?;
@@ -54,12 +48,14 @@ impl std::fmt::Display for ModelChoice {
 /// How much the models of a run are to think. Pinned when the run begins, as its models are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunEfforts {
-    /// What the user asked for, with `--effort` or in their configuration.
+    /// What the user asked for with `--effort`.
     pub run: Option<Effort>,
     /// What comes with the alias by which the run's own model was named.
     pub model: Option<Effort>,
     /// What comes with aliases that calls and personas may name.
     pub aliases: BTreeMap<String, Effort>,
+    /// What the user's configuration says for all runs.
+    pub default: Option<Effort>,
 }
 
 impl RunEfforts {
@@ -70,6 +66,7 @@ impl RunEfforts {
             None => self.run.or(self.model),
             Some(name) => self.aliases.get(name).copied().or(self.run),
         }
+        .or(self.default)
     }
 
     /// Tells whether nothing is said of effort.
@@ -87,11 +84,13 @@ mod tests {
     #[test]
     fn an_alias_that_is_named_counts_more_than_the_run_and_the_run_more_than_its_models_alias() {
         let aliases = BTreeMap::from([("deep".to_owned(), Effort::High)]);
-        let all = RunEfforts { run: Some(Effort::Low), model: Some(Effort::Max), aliases };
+        let all = RunEfforts { run: Some(Effort::Low), model: Some(Effort::Max), aliases, default: Some(Effort::None) };
         assert_eq!(all.of(Some("deep")), Some(Effort::High));
         assert_eq!((all.of(Some("openai/x")), all.of(None)), (Some(Effort::Low), Some(Effort::Low)));
         let without = RunEfforts { run: None, ..all };
-        assert_eq!((without.of(Some("openai/x")), without.of(None)), (None, Some(Effort::Max)));
+        assert_eq!((without.of(Some("openai/x")), without.of(None)), (Some(Effort::None), Some(Effort::Max)));
+        let nothing = RunEfforts { model: None, default: None, ..without };
+        assert_eq!((nothing.of(Some("openai/x")), nothing.of(None)), (None, None));
     }
 
     #[test]

@@ -17,8 +17,8 @@ use crate::journal::lines::{EndRecord, Fork, OpenRecord, Record, ResumeRecord};
 use crate::journal::writer::{JournalTail, JournalWriter};
 use crate::lua::flow::FlowOutcome;
 use crate::model::budget::{Budget, Spent};
-use crate::model::chat::{Effort, Usage};
-use crate::model::choice::{ModelChoice, RunEfforts};
+use crate::model::chat::Usage;
+use crate::model::choice::RunEfforts;
 use crate::model::command::{self, Grants};
 use crate::model::effect::Sources;
 use crate::model::event::{EndStatus, Event, RunVerdict};
@@ -42,9 +42,9 @@ pub struct NewRun {
     pub origins: Vec<ParamOrigin>,
     /// Whether the flow was called by its name, and not by a path.
     pub by_name: bool,
-    pub model: Option<ModelChoice>,
-    /// How much models are to think, where calls say nothing of that.
-    pub effort: Option<Effort>,
+    pub model: Option<String>,
+    /// How much models are to think, where calls say nothing of that; what comes with aliases is added.
+    pub efforts: RunEfforts,
     /// Whether the model is also used for personas that name another one.
     pub only_model: bool,
     /// Without it, the user's language.
@@ -144,7 +144,7 @@ impl Session {
         let seed = new_run.seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0 >> 11);
         // A command that only looks calls no model, and none is searched for.
         let looks = self.flow.command(new_run.command.as_deref())?.reads_only;
-        let named = new_run.model.as_ref().map(|choice| choice.model.as_str());
+        let named = new_run.model.as_deref();
         let default = self.flow.manifest.permissions.llm.then(|| match looks && new_run.model.is_none() {
             true => Err(permission::only_looks_failure("chat")),
             false => runtime.block_on(client.resolve(named)),
@@ -162,12 +162,8 @@ impl Session {
             alias_efforts.extend(choice.effort.map(|effort| (text(alias.clone()), effort)));
             aliases.insert(text(alias.clone()), text(choice.model.clone()));
         }
-        let given = new_run.model.as_ref().and_then(|choice| choice.effort);
-        let efforts = RunEfforts {
-            run: new_run.effort,
-            model: given.or_else(|| client.effort_of(named)),
-            aliases: alias_efforts,
-        };
+        let model_effort = new_run.efforts.model.or_else(|| client.effort_of(named));
+        let efforts = RunEfforts { model: model_effort, aliases: alias_efforts, ..new_run.efforts };
         *self.pinned.borrow_mut() = PinnedModels { default, aliases: aliases.clone(), efforts: efforts.clone() };
         let mut params = new_run.params;
         redactor.value(&mut params);

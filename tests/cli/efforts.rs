@@ -82,8 +82,17 @@ fn the_call_counts_before_the_persona_the_alias_and_the_command_line() {
     assert_eq!(run("r4", "deep", &["--effort", "low"]), low);
     let config = CONFIG.replace("models:\n", "models:\n  effort: low\n");
     let env = env.config(&config);
-    let ended = env.run(["efforts", "--verbose"]).var("NIETZ_RUN", "r5").go().exits(0);
-    assert_eq!(efforts(&ended), low, "the configuration says it for all runs");
+    let run = |id: &str, more: &[&str]| {
+        let call = env.nietz(["run", "efforts", "--json", "--seed", "1", "--verbose"]).var("NIETZ_RUN", id);
+        efforts(&call.args(more.iter().copied()).go().exits(0))
+    };
+    assert_eq!(run("r5", &["--model", "openai/test"]), low, "the configuration says it for all runs");
+    let low_but_own = expected(["max".into(), "minimal".into(), "high".into(), "low".into(), "high".into()]);
+    assert_eq!(run("r6", &["--model", "deep"]), low_but_own);
+    let none = expected(["max".into(), "minimal".into(), "high".into(), "none".into(), "none".into()]);
+    assert_eq!(run("r7", &["--model", "deep", "--effort", "none"]), none);
+    let forked = env.nietz(["fork", "r6", "--json", "--verbose"]).var("NIETZ_RUN", "r8").go().exits(0);
+    assert_eq!((efforts(&forked), server.calls()), (Vec::new(), 35), "a fork keeps all of them");
 }
 
 /// A run that asks between its calls, so that it waits.

@@ -13,7 +13,6 @@ use crate::engine::replay_source::{ReplayMode, ReplaySource, first_different_rea
 use crate::error::{Code, Exit, Failure, Result};
 use crate::journal::lines::EndRecord;
 use crate::model::budget::Budget;
-use crate::model::choice::ModelChoice;
 use crate::model::command::Grants;
 use crate::model::event::EndStatus;
 use crate::model::text::excerpt;
@@ -50,15 +49,14 @@ pub(super) fn rerecord(machine: &Machine, case: &Case, args: &TestArgs) -> Resul
     let open = ends.open;
     // No model wrote the replies in a cassette of `nietz new`: the user's own model does now.
     let recorded_with = open.model.filter(|model| model != new::NO_MODEL);
-    let recorded_with = recorded_with.map(|model| ModelChoice { model, effort: open.efforts.model });
     let begin = NewRun {
         command: open.command,
         params: open.params,
         origins: open.origins,
         by_name: false,
         only_model: open.only_model,
-        model: args.model.clone().map(ModelChoice::from).or(recorded_with),
-        effort: open.efforts.run,
+        model: args.model.clone().or(recorded_with),
+        efforts: open.efforts,
         lang: Some(open.lang),
         seed: Some(open.seed),
         budget: Budget::default(),
@@ -90,7 +88,7 @@ pub(super) fn new(machine: &Machine, args: TestArgs) -> Result<Exit> {
         RunAction::Printed(exit) => return Ok(exit),
     };
     begin.workspace = Some(machine.workspace_name());
-    begin.model = begin.model.or(args.model.map(ModelChoice::from));
+    begin.model = begin.model.or(args.model);
     begin.kept = false;
     let name = args.name.unwrap_or_else(|| begin.command.clone().unwrap_or_else(|| "run".to_owned()));
     let path = cassette_path(machine, &located, &session.flow.manifest.name, &name)?;

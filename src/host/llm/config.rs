@@ -22,7 +22,7 @@ pub struct ModelsConfig {
     pub default: Option<String>,
     /// Short names for models.
     pub aliases: BTreeMap<String, ModelChoice>,
-    /// How much models are to think, where neither the call nor the command line says it.
+    /// How much models are to think, where nothing else says it.
     pub effort: Option<Effort>,
     /// Changes to the built-in providers, and further providers under names of the user's choice.
     pub providers: BTreeMap<String, ProviderConfig>,

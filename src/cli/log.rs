@@ -127,6 +127,8 @@ fn outcome(entry: &Value) -> String {
     }
     let ok = &entry["ok"];
     let text = ok["text"].as_str().or_else(|| ok["path"].as_str()).or_else(|| ok.as_str());
-    let usage = ok["usage"]["output"].as_u64().map(|tokens| format!(" ({tokens} tokens)")).unwrap_or_default();
+    let thought =
+        ok["usage"]["reasoning"].as_u64().map(|tokens| format!(", {tokens} of them thinking")).unwrap_or_default();
+    let usage = ok["usage"]["output"].as_u64().map(|tokens| format!(" ({tokens} tokens{thought})")).unwrap_or_default();
     text.map_or_else(|| excerpt(&ok.to_string()), excerpt) + &usage
 }

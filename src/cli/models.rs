@@ -57,8 +57,8 @@ fn overview(machine: &Machine) -> Result<Exit> {
     }
     output::table(&table)?;
     output::line(format!("default models and prices of {}", catalogue_as_of()))?;
-    for (alias, model) in client.aliases() {
-        output::line(format!("alias {alias} = {model}"))?;
+    for (alias, choice) in client.aliases() {
+        output::line(format!("alias {alias} = {choice}"))?;
     }
     Ok(Exit::Done)
 }

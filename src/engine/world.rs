@@ -301,6 +301,10 @@ impl World {
                     heartbeat.beat();
                     Event::CallDelta { call: call.clone(), text: text.to_owned() }
                 }
+                CallEvent::Thought(text) => {
+                    heartbeat.beat();
+                    Event::CallThought { call: call.clone(), text: text.to_owned() }
+                }
                 CallEvent::Notice(text) => Event::Notice { text: text.to_owned() },
                 CallEvent::Retry { attempt, reason, wait_ms } => {
                     Event::CallRetried { call: call.clone(), attempt, reason: reason.to_owned(), wait_ms }

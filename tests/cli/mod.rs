@@ -16,6 +16,7 @@ mod commands;
 mod confined;
 mod dialogue;
 mod disk_faults;
+mod efforts;
 mod elsewhere;
 mod ends;
 mod exact;

@@ -110,6 +110,8 @@ enum Kind {
 enum Ending {
     /// As it should.
     Whole,
+    /// Whole, but after so many bytes of the body it waits until the gate is opened.
+    Held(usize, Gate),
     /// The connection breaks after so many bytes of the body.
     Cut(usize),
     /// Nothing more comes after so many bytes of the body, until the client goes away.
@@ -321,6 +323,12 @@ impl Response {
         self
     }
 
+    /// Waits after so many bytes of the body until the gate is open.
+    pub fn held_after(mut self, bytes: usize, gate: &Gate) -> Response {
+        self.ending = Ending::Held(bytes, gate.clone());
+        self
+    }
+
     /// Sends the body in pieces of so many bytes, wherever that cuts it: also within a character.
     pub fn in_pieces(mut self, bytes: usize) -> Response {
         self.piece = Some(bytes.max(1));
@@ -366,6 +374,11 @@ impl Response {
     fn when_answered(mut self, answered: impl Fn() + Send + Sync + 'static) -> Response {
         self.answered = Some(Answered(Arc::new(answered)));
         self
+    }
+
+    /// Sets how much of the reply's count was thought.
+    pub fn reasoning(self, tokens: u64) -> Response {
+        self.reply(|reply| reply.reasoning = tokens)
     }
 
     /// Says that the limit of tokens cut the reply.

@@ -153,6 +153,13 @@ pub(super) fn conversation(provider: &Provider, request: &ChatRequest) -> Option
     wants.then(|| format!("nietz-{}", Digest::of_json(&begin)))
 }
 
+/// Returns the member of a body by which OpenAI finds what it has of a conversation, on both of its wires; `None` where a flow's
+/// provider options have it.
+pub(super) fn key(provider: &Provider, request: &ChatRequest) -> Option<String> {
+    let own = request.provider_options.contains_key("prompt_cache_key");
+    conversation(provider, request).filter(|_| provider.name == "openai" && !own)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

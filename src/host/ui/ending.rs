@@ -93,6 +93,9 @@ fn summary(ending: &RunEnding<'_>) -> String {
         };
         let (input, output) = (sum(|usage| usage.input), sum(|usage| usage.output));
         let _ = write!(out, " · {} · {input} tokens in, {output} out", call_count(calls));
+        if ending.spent.iter().any(|spent| spent.usage.reasoning > 0) {
+            let _ = write!(out, " ({} of them thinking)", sum(|usage| usage.reasoning));
+        }
         let _ = match budget::cost(ending.spent) {
             Some(cost) => match budget::saved(ending.spent) {
                 Some(saved) => write!(out, " · {} (caching saved {})", money(Some(cost)), money(Some(saved))),
@@ -207,6 +210,14 @@ mod tests {
         let cached = |saved| done(&[Spent { saved, ..spent("a/big", "Max", 14, Some(0.5)) }]);
         assert_snapshot!(cached(1.25), @"done in 3m12s · 14 calls · 12,340 tokens in, 2,100 out · $0.50 (caching saved $1.25)");
         assert_snapshot!(cached(-0.25), @"done in 3m12s · 14 calls · 12,340 tokens in, 2,100 out · $0.50");
+    }
+
+    #[test]
+    fn what_was_thought_is_told_as_a_part_of_what_came() {
+        let mut thinking = spent("openai/deep", "model", 2, None);
+        thinking.usage.reasoning = 1800;
+        let done = text(&ending(EndStatus::Done, None, &[thinking]), "r1", &without_colour);
+        assert_snapshot!(done, @"done in 3m12s · 2 calls · 12,340 tokens in, 2,100 out (1,800 of them thinking) · no price is known for openai/deep");
     }
 
     #[test]

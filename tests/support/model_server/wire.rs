@@ -28,6 +28,8 @@ pub(super) struct Reply {
     pub(super) usage: (u64, u64),
     /// Tokens of the input that were read from a cache and written to it, where there is one.
     pub(super) cache: Option<(u64, u64)>,
+    /// How much of the output was thought.
+    pub(super) reasoning: u64,
     pub(super) too_long: bool,
     pub(super) without_end: bool,
     /// Kind and message.
@@ -39,7 +41,7 @@ impl Reply {
         // About four characters to a token, as everybody's rule of thumb has it.
         let usage = (10, text.len() as u64 / 4 + 1);
         let (calls, thought, cache, error) = (Vec::new(), None, None, None);
-        Reply { text, calls, thought, usage, cache, too_long: false, without_end: false, error }
+        Reply { text, calls, thought, usage, cache, reasoning: 0, too_long: false, without_end: false, error }
     }
 }
 
@@ -112,14 +114,23 @@ fn openai_usage(reply: &Reply) -> Value {
     if let Some((read, written)) = reply.cache {
         usage["prompt_tokens_details"] = json!({"cached_tokens": read, "cache_write_tokens": written});
     }
+    if reply.reasoning > 0 {
+        usage["completion_tokens_details"] = json!({"reasoning_tokens": reply.reasoning});
+    }
     usage
 }
 
 fn anthropic_usage(reply: &Reply, output: u64) -> Value {
     let input = reply.usage.0;
-    let Some((read, written)) = reply.cache else { return json!({"input_tokens": input, "output_tokens": output}) };
-    json!({"input_tokens": input - read - written, "cache_read_input_tokens": read,
-        "cache_creation_input_tokens": written, "output_tokens": output})
+    let mut usage = match reply.cache {
+        Some((read, written)) => json!({"input_tokens": input - read - written, "cache_read_input_tokens": read,
+            "cache_creation_input_tokens": written, "output_tokens": output}),
+        None => json!({"input_tokens": input, "output_tokens": output}),
+    };
+    if reply.reasoning > 0 {
+        usage["output_tokens_details"] = json!({"thinking_tokens": reply.reasoning});
+    }
+    usage
 }
 
 fn stop_reason(reply: &Reply, blocks: &[Value]) -> &'static str {
@@ -146,7 +157,6 @@ fn blocks(request: &Request, reply: &Reply) -> Vec<Value> {
 }
 
 fn anthropic(request: &Request, reply: &Reply) -> Vec<String> {
-    let output = reply.usage.1;
     let usage = anthropic_usage(reply, 1);
     let message = json!({"id": "m1", "type": "message", "role": "assistant", "model": request.body["model"],
         "content": [], "stop_reason": null, "usage": usage});
@@ -184,7 +194,7 @@ fn anthropic(request: &Request, reply: &Reply) -> Vec<String> {
         events.push(json!({"type": "error", "error": {"type": kind, "message": message}}));
     } else if !reply.without_end {
         events.push(json!({"type": "message_delta", "delta": {"stop_reason": stop_reason(reply, &blocks)},
-            "usage": {"output_tokens": output}}));
+            "usage": anthropic_usage(reply, reply.usage.1)}));
         events.push(json!({"type": "message_stop"}));
     }
     let line = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());

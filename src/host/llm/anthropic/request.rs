@@ -11,7 +11,7 @@ use crate::host::llm::cache::{self, MARK, Mark};
 use crate::host::llm::catalogue;
 use crate::host::llm::refusal::RequestPart;
 use crate::host::llm::{effort, schema, state};
-use crate::model::chat::{ChatRequest, Message, Role, ToolChoice};
+use crate::model::chat::{ChatRequest, Effort, Message, Role, ToolChoice};
 
 /// The API always wants a limit. All current models can write this much.
 const MAX_TOKENS: u32 = 16_384;
@@ -30,6 +30,8 @@ struct Body<'a> {
     tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     output_config: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,18 +128,22 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
     if let Some(last) = tools.last_mut().filter(|_| start && system.is_none()) {
         last.cache_control = Some(MARK);
     }
-    let thinking = effort::thinking(context, request);
+    let step = effort::thinking(context, request);
     // A model that is told to think takes no other temperature meanwhile.
-    let begins_to_think = thinking.word.is_some() && thinking.members.is_some();
+    let begins_to_think = step.word.is_some() && step.members.is_some();
     let mut options = profile.options(request);
-    for (name, value) in thinking.members.into_iter().flatten() {
+    for (name, value) in step.members.into_iter().flatten() {
         options.entry(name).or_insert(value);
+    }
+    let thinking = shown_thinking(context, request, options.get("thinking").copied());
+    if thinking.is_some() {
+        options.remove("thinking");
     }
     let mut output_config = Map::new();
     if let Some(ReplyMethod::Format(schema)) = by {
         output_config.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
     }
-    if let Some(word) = thinking.word {
+    if let Some(word) = step.word {
         output_config.insert("effort".to_owned(), word.into());
     }
     let body = Body {
@@ -153,6 +159,7 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         tools,
         tool_choice,
         output_config,
+        thinking,
         temperature: request
             .temperature
             .filter(|_| !profile.refuses(RequestPart::Temperature) && !begins_to_think)
@@ -179,6 +186,22 @@ fn mark(context: CallContext<'_>, request: &ChatRequest, system: usize, turns: &
         }
     }
     places.start
+}
+
+/// Returns the setting that makes a model show what it thinks, beside those by which it thinks. Models that think without being
+/// asked have adaptive thinking, and leave its text out otherwise. Others show theirs, and this setting would make them think.
+fn shown_thinking(context: CallContext<'_>, request: &ChatRequest, members: Option<&Value>) -> Option<Value> {
+    let thinks = context.profile.thinks > 0 && request.effort != Some(Effort::None);
+    let is_set = request.provider_options.contains_key("thinking");
+    let shown = context.wants_thoughts && thinks && !is_set;
+    match members {
+        Some(Value::Object(members)) if shown => {
+            let mut members = members.clone();
+            members.entry("display").or_insert_with(|| "summarized".into());
+            Some(Value::Object(members))
+        }
+        members => members.cloned().or_else(|| shown.then(|| json!({"type": "adaptive", "display": "summarized"}))),
+    }
 }
 
 /// Turns messages into turns. Consecutive messages of one role become one turn, because the API wants the

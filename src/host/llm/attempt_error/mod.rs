@@ -45,6 +45,8 @@ pub(super) struct CallContext<'a> {
     pub(super) profile: &'a ModelProfile,
     /// What the server is asked to keep of the request.
     pub(super) marks: Marks,
+    /// Whether the model is asked to show what it thinks.
+    pub(super) wants_thoughts: bool,
 }
 
 impl AttemptError {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::Thought;
+use super::{Thought, details};
 use crate::host::llm::attempt_error::CallContext;
 use crate::host::llm::cache::{self, MARK, Mark};
 use crate::host::llm::effort::REASONING_EFFORT;
@@ -17,9 +17,6 @@ use crate::model::chat::{ChatRequest, Message, Role, Tool, ToolCall, ToolChoice}
 /// The instruction for a model that cannot be forced to call a tool. Anthropic's API gets no such instruction: its models
 /// bind their thinking to the system prompt, which must not change from one call to the next.
 pub(in crate::host::llm) const BEGIN: &str = "Begin with a tool: call one of them before you answer.";
-
-/// The member of the body by which OpenAI finds what it has of a conversation, and a flow's provider options may, too.
-const CACHE_KEY: &str = "prompt_cache_key";
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -66,6 +63,8 @@ struct Turn<'a> {
     content: Option<Content<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning_details: Vec<Map<String, Value>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<MessageToolCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,6 +134,7 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         role: "system",
         content: Some(Content::Plain(text)),
         reasoning_content: None,
+        reasoning_details: Vec::new(),
         tool_calls: Vec::new(),
         tool_call_id: None,
     });
@@ -177,9 +177,7 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         seed: request.seed.filter(|_| !profile.refuses(RequestPart::Seed)),
         top_p: request.top_p.filter(|_| profile.takes_top_p()),
         stop: if profile.refuses(RequestPart::Stop) { &[] } else { &request.stop },
-        prompt_cache_key: (provider.name == "openai" && !request.provider_options.contains_key(CACHE_KEY))
-            .then(|| cache::conversation(provider, request))
-            .flatten(),
+        prompt_cache_key: cache::key(provider, request),
         options,
     };
     serde_json::to_vec(&body).expect("plain data with text keys is always JSON")
@@ -248,6 +246,7 @@ fn turn<'a>(context: CallContext<'_>, message: &'a Message) -> Turn<'a> {
             .map(Content::Plain),
         tool_calls: calls.map(|(index, one)| call(one, thought.calls.remove(&index))).collect(),
         reasoning_content: reasoning,
+        reasoning_details: thought.details.into_iter().filter(details::goes_back).collect(),
         tool_call_id: message.tool_call_id.as_deref(),
     }
 }

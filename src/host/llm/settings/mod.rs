@@ -19,6 +19,7 @@ use crate::error::{Code, Failure, Result};
 use crate::host::network::Network;
 use crate::host::secret::{KeySource, Secret};
 use crate::model::budget::Price;
+use crate::model::choice::ModelChoice;
 use crate::model::text::excerpt;
 
 /// The parallel calls to a public provider, below the limits that such providers set.
@@ -40,7 +41,7 @@ const WHOLE_CALL: Duration = Duration::from_secs(60 * 60);
 #[derive(Clone)]
 pub struct ClientSettings {
     pub(super) providers: Vec<Provider>,
-    pub(super) aliases: BTreeMap<String, String>,
+    pub(super) aliases: BTreeMap<String, ModelChoice>,
     pub(super) default: Option<String>,
     pub(super) prices: BTreeMap<String, Price>,
     /// The day by which prices and retirements count.

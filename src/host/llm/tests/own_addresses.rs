@@ -30,7 +30,8 @@ fn conversation(model: &str) -> ChatRequest {
 fn sent(request: &ChatRequest, marks: Marks) -> (Value, reqwest::header::HeaderMap) {
     let (name, model) = request.model.split_once('/').expect("a model has a provider");
     let (provider, profile) = (provider(name), ModelProfile::default());
-    let context = CallContext { provider: &provider, model, key: None, profile: &profile, marks };
+    let context =
+        CallContext { provider: &provider, model, key: None, profile: &profile, marks, wants_thoughts: false };
     let http = http::request(context, request).expect("there is no key that could be wrong");
     let body = http.body().and_then(reqwest::Body::as_bytes).expect("it stands in memory");
     (serde_json::from_slice(body).expect("it is JSON"), http.headers().clone())
@@ -96,8 +97,14 @@ fn more_than_a_model_can_write_is_not_asked_of_it() {
 #[test]
 fn what_a_reply_says_that_it_cost_is_what_it_cost() {
     let (provider, profile) = (provider("openrouter"), ModelProfile::default());
-    let context =
-        CallContext { provider: &provider, model: "m", key: None, profile: &profile, marks: Marks::default() };
+    let context = CallContext {
+        provider: &provider,
+        model: "m",
+        key: None,
+        profile: &profile,
+        marks: Marks::default(),
+        wants_thoughts: false,
+    };
     let request = request("openrouter/m", "hello");
     let mut reply = Box::new(openai::Reply::new(context, &request));
     let body = json!({

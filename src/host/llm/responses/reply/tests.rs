@@ -24,6 +24,7 @@ fn assemble(request: &ChatRequest, events: &[Value]) -> (Result<ChatReply, Attem
         key: None,
         profile: &profile,
         marks: Default::default(),
+        wants_thoughts: false,
     };
     let mut reply = Box::new(Reply::new(context, request));
     for event in events {

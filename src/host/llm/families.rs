@@ -24,11 +24,22 @@ pub(super) struct ModelProfile {
     pub(super) effort_with_tools: Option<String>,
     /// How many tokens the model may spend on thinking, on top of the reply's limit.
     pub(super) thinks: u32,
+    /// The media types of files that the model takes, `image/*` for all images; absent if that is not known.
+    pub(super) files: Option<Vec<String>>,
 }
 
 impl ModelProfile {
     pub(super) fn refuses(&self, part: RequestPart) -> bool {
         self.refuses.contains(&part)
+    }
+
+    /// Tells whether the model takes files of this type, or `None` if that is not known.
+    pub(super) fn takes_file(&self, media_type: &str) -> Option<bool> {
+        let is_taken = |taken: &String| match taken.strip_suffix('*') {
+            Some(start) => media_type.starts_with(start),
+            None => taken == media_type,
+        };
+        self.files.as_ref().map(|files| files.iter().any(is_taken))
     }
 
     /// Tells whether requests may have `top_p`: models that take no temperature take that neither.
@@ -104,6 +115,13 @@ mod tests {
             (vec![RequestPart::Temperature, RequestPart::MaxTokens], vec![])
         );
         assert_eq!(profile("openai/gpt-6-luna").effort_with_tools.as_deref(), Some("none"));
+        let takes = |model: &str, kind: &str| profile(model).takes_file(kind);
+        assert_eq!(takes("xai/grok-4.20", "image/jpeg"), Some(true));
+        assert_eq!(
+            (takes("xai/grok-4.20", "application/pdf"), takes("groq/openai/gpt-oss-20b", "image/png")),
+            (Some(false), Some(false))
+        );
+        assert_eq!(takes("lab/gpt-6-luna", "image/png"), None);
         assert_eq!(profile("lab/gpt-6-luna"), ModelProfile::default());
         for name in file().models.keys() {
             let provider = name.split('/').next().unwrap_or_default();

@@ -9,6 +9,7 @@
 //! - `http`, `stream`, `sse`: one attempt, and the events of its response.
 //! - `openai`, `anthropic`: the two wire formats. Each writes a request and assembles a reply. They share
 //!   `partial_reply` for the reply and `schema` for its JSON Schema.
+//! - `attachments`: which models take images and PDFs.
 //! - `families`: what models refuse. `refusal` reads what a server says about that, and `state` keeps the opaque
 //!   thinking that a model wants back.
 //! - `prices`, `windows`: the price of a call and the context window of a model, where they are known.
@@ -17,6 +18,7 @@
 //! A call gives a whole reply or a failure. Nothing here validates a reply, keeps a record, or knows a budget.
 
 mod anthropic;
+mod attachments;
 mod model_table;
 mod resolver;
 mod client;

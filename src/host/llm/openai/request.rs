@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Thought;
+use super::parts::Content;
 use crate::host::llm::attempt_error::CallContext;
 use crate::host::llm::provider::MaxTokensField;
 use crate::host::llm::refusal::RequestPart;
@@ -57,8 +58,7 @@ struct StreamOptions {
 #[derive(Serialize)]
 struct Turn<'a> {
     role: &'static str,
-    /// Null beside tool calls: some servers refuse an empty text there.
-    content: Option<&'a str>,
+    content: Option<Content<'a>>,
     #[serde(skip_serializing_if = "String::is_empty")]
     reasoning_content: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -117,7 +117,7 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
     let forced_system = needs_instruction.then(|| [system.unwrap_or_default(), BEGIN].join("\n\n").trim().to_owned());
     let system = forced_system.as_deref().or(system).map(|text| Turn {
         role: "system",
-        content: Some(text),
+        content: Some(Content::Text(text)),
         reasoning_content: String::new(),
         tool_calls: Vec::new(),
         tool_call_id: None,
@@ -160,7 +160,7 @@ fn turn<'a>(context: CallContext<'_>, message: &'a Message) -> Turn<'a> {
             Role::Assistant => "assistant",
             Role::Tool => "tool",
         },
-        content: Some(message.content.as_str()).filter(|content| !content.is_empty() || message.tool_calls.is_empty()),
+        content: Content::of(context, message),
         tool_calls: calls.map(|(index, one)| call(one, thought.calls.remove(&index))).collect(),
         reasoning_content: thought.reasoning_content,
         tool_call_id: message.tool_call_id.as_deref(),

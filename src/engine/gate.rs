@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::engine::budget::Meter;
 use crate::engine::dialogue::Dialogue;
 use crate::engine::history::{DeliverySlot, History, RecordedState};
+use crate::engine::permitted::check_permitted;
 use crate::engine::replay_source::ReplaySource;
 use crate::engine::world::{Heartbeat, World, chance};
 use crate::error::{Code, Failure, Result};
@@ -25,9 +26,8 @@ use crate::model::budget::Spent;
 use crate::model::effect::chat::Chat;
 use crate::model::effect::{Effect, Recovery, ReplayDisplay};
 use crate::model::event::Event;
-use crate::model::permission::{self, Permissions};
+use crate::model::permission::Permissions;
 use crate::model::redact::{Cleaner, Redactor};
-use crate::model::text::excerpt;
 
 /// How the gate admits an effect.
 pub enum Admission {
@@ -220,21 +220,6 @@ impl Gate {
         }
     }
 
-    /// Redacts an outcome. The opaque state of a reply stays as it is, or is dropped.
-    fn redact_outcome(&self, value: &mut Value, is_reply: bool) {
-        let opaque = value.get_mut("state").filter(|_| is_reply).map(Value::take);
-        self.cleaner.redactor().value(value);
-        let Some(Value::String(opaque)) = opaque else { return };
-        let mut opaque = Some(opaque);
-        self.cleaner.state(&mut opaque);
-        match (opaque, value) {
-            (Some(opaque), value) => value["state"] = opaque.into(),
-            (None, Value::Object(members)) => drop(members.shift_remove("state")),
-            (None, _) => {}
-        }
-        self.tell_dropped_state();
-    }
-
     /// Counts a recorded model call.
     fn count(&self, chat: &Chat, outcome: &Result<Value>) {
         let by = (chat.show.label.as_str(), self.world.models.price(&chat.request.model));
@@ -397,10 +382,10 @@ impl Gate {
     pub fn record_outcome(&self, key: EffectKey, mut outcome: Result<Value>, held: bool) -> Result<Result<Value>> {
         outcome = outcome.map_err(|failure| self.cleaner.redactor().failure(failure));
         let state = &mut *self.state.borrow_mut();
-        let call = state.calls.iter().position(|call| *call == key);
-        call.map(|at| state.calls.swap_remove(at));
+        let call = state.calls.iter().position(|call| *call == key).map(|at| state.calls.swap_remove(at));
         if let Ok(value) = &mut outcome {
-            self.redact_outcome(value, call.is_some());
+            self.cleaner.outcome(value, call.is_some());
+            self.tell_dropped_state();
         }
         if let Some(at) = state.acting.iter().position(|acting| *acting == key) {
             state.acting.swap_remove(at);
@@ -602,25 +587,4 @@ impl GateState {
             Recovery::Retry | Recovery::Probe => Admission::Recorded(slot, key, outcome),
         }
     }
-}
-
-fn check_permitted(effect: &Effect, permissions: &Permissions, reads_only: bool) -> Result<()> {
-    if reads_only && !effect.facts().only_looks() {
-        return Err(permission::only_looks_failure(effect.facts().kind()));
-    }
-    if let Some(missing) = effect.facts().required_permissions().iter().find(|needed| !permissions.declares(**needed)) {
-        return Err(missing.undeclared_failure());
-    }
-    let Effect::Exec(command) = effect else { return Ok(()) };
-    let commands = permissions.commands();
-    if command.run.is_granted(commands) {
-        return Ok(());
-    }
-    let allowed = match commands {
-        [] => "none is".to_owned(),
-        some => some.iter().map(|grant| format!("`{}`", excerpt(grant))).collect::<Vec<_>>().join(", "),
-    };
-    let shown = excerpt(&command.run.display_text());
-    Err(Failure::new(Code::PermissionRefused, format!("the command `{shown}` is not allowed"))
-        .hint(format!("allowed: {allowed}")))
 }

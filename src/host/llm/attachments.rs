@@ -55,3 +55,15 @@ fn able(settings: &ClientSettings, media_type: &str) -> Vec<String> {
     able.truncate(NAMED);
     able
 }
+
+#[cfg(test)]
+mod tests {
+    use super::takes;
+
+    #[test]
+    fn the_local_model_takes_none_and_of_a_stranger_nothing_is_known() {
+        assert_eq!(takes("local/qwen", "image/png"), Some(false));
+        assert_eq!(takes("lab/qwen", "image/png"), None);
+        assert_eq!(takes("anthropic/claude-sonnet-5-5", "application/pdf"), Some(true));
+    }
+}

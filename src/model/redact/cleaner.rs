@@ -60,6 +60,20 @@ impl Cleaner {
         }
     }
 
+    /// Redacts an outcome. Of a model's reply, the opaque state stays as it is, or is dropped.
+    pub fn outcome(&self, value: &mut Value, is_reply: bool) {
+        let opaque = value.get_mut("state").filter(|_| is_reply).map(Value::take);
+        self.value(value);
+        let Some(Value::String(opaque)) = opaque else { return };
+        let mut opaque = Some(opaque);
+        self.state(&mut opaque);
+        match (opaque, value) {
+            (Some(opaque), value) => value["state"] = opaque.into(),
+            (None, Value::Object(members)) => drop(members.shift_remove("state")),
+            (None, _) => {}
+        }
+    }
+
     /// Tells whether a state was dropped and the user was not told yet.
     pub fn has_news(&self) -> bool {
         self.dropped.get() && !self.told.replace(true)

@@ -53,8 +53,8 @@ local function given(ctx: nietz.Context): ({ string }, { string })
 end
 
 --- Returns the images and PDFs that the user gave, or nil where there are none.
-local function pictures(ctx: nietz.Context): { nietz.Attachment }?
-	local found = {}
+local function pictures(ctx: nietz.Context): { llm.Attached }?
+	local found: { llm.Attached } = {}
 	for _, attached in ctx.attachments do
 		if attached.text == nil then
 			table.insert(found, attached)

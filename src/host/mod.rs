@@ -1,6 +1,7 @@
 //! Access to the outside world (models, files, git, programs, the user), behind traits. Nothing here knows Lua or the
 //! journal.
 
+pub(crate) mod attachments;
 mod confined;
 pub mod documents;
 pub(crate) mod exec;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::{Mutex, Semaphore};
 
+use super::attachments;
 use super::attempt_error::{AttemptError, CallContext};
 use super::cache::Sent;
 use super::effort;
@@ -175,6 +176,7 @@ impl Client {
 
     async fn call(&self, request: &ChatRequest, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
         let (name, model) = self.resolver.split(&request.model)?;
+        attachments::check(&self.resolver.settings, request)?;
         if name == LOCAL {
             return self.resolver.local()?.models.chat(request, report).await;
         }

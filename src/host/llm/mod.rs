@@ -10,6 +10,7 @@
 //! - `openai`, `responses`, `anthropic`: the wire formats. Each writes a request and assembles a reply. They share
 //!   `partial_reply` for the reply, `schema` for its JSON Schema, `effort` for how much a model thinks, and `stop_texts` for
 //!   servers that know none.
+//! - `attachments`: which models take images and PDFs.
 //! - `families`: how models are asked. `refusal` reads what a server says about that, and `state` keeps the opaque
 //!   thinking that a model wants back.
 //! - `cache`: what a server is asked to keep of a request.
@@ -19,6 +20,7 @@
 //! A call gives a whole reply or a failure. Nothing here validates a reply, keeps a record, or knows a budget.
 
 mod anthropic;
+mod attachments;
 mod cache;
 mod catalogue;
 mod resolver;

@@ -11,6 +11,7 @@
 //!   `partial_reply` for the reply and `schema` for its JSON Schema.
 //! - `families`: what models refuse. `refusal` reads what a server says about that, and `state` keeps the opaque
 //!   thinking that a model wants back.
+//! - `served`: the list of models that a provider serves now.
 //! - `prices`, `windows`: the price of a call and the context window of a model, where they are known.
 //! - `attempt_error`: the messages of failed attempts.
 //!
@@ -34,6 +35,7 @@ mod provider_defaults;
 mod refusal;
 mod retry;
 mod schema;
+mod served;
 mod settings;
 pub mod sse;
 mod state;
@@ -44,7 +46,9 @@ pub use client::Client;
 pub use config::{ModelsConfig, ProviderConfig, RetryConfig};
 pub use prices::as_of as prices_as_of;
 pub use provider::{MaxTokensField, Wire};
+pub use provider_defaults::AS_OF as DEFAULTS_AS_OF;
 pub use resolver::{DefaultModel, KeyState, ProviderSummary};
+pub use served::ServedModel;
 pub use settings::{ClientSettings, without_keys};
 pub use windows::window;
 

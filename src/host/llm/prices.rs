@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 
 use super::model_table::ModelTable;
 use super::provider::{LOCAL, Provider};
-use crate::host::secret::KeySource;
 use crate::model::budget::Price;
 
 fn file() -> &'static ModelTable<Price> {
@@ -32,7 +31,7 @@ pub(super) fn price(user_prices: &BTreeMap<String, Price>, providers: &[Provider
     }
     let provider = providers.iter().find(|provider| provider.name == name)?;
     // A server that lists its models runs on the user's machine, unless it wants a key.
-    if provider.models_path.is_some() && !matches!(provider.key, KeySource::Variable { .. } | KeySource::Command(_)) {
+    if provider.models_path.is_some() && !provider.key.has_key() {
         return Some(Price::FREE);
     }
     if provider.moved { None } else { file().models.get(undated(model)).copied() }

@@ -17,6 +17,7 @@ pub(crate) mod answer;
 pub(crate) mod answers;
 pub mod ending;
 pub(crate) mod hangup;
+mod hidden;
 pub(crate) mod json;
 mod help;
 mod lines;
@@ -33,6 +34,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use self::hangup::TerminalReader;
+pub use self::hidden::hidden_line;
 use self::json::Json;
 use self::pipe::{Pipe, QuestionMode, Streams};
 use self::redacted::{RedactedLines, RedactingFrontEnd};

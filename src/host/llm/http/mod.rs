@@ -28,7 +28,7 @@ pub(super) fn client(network: &Network) -> Result<reqwest::Client> {
 
 /// Writes the request of one attempt.
 pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result<Request> {
-    let CallContext { provider, model, key, .. } = context;
+    let CallContext { provider, model, .. } = context;
     let (path, body) = match provider.wire {
         Wire::OpenAi => (openai::PATH, openai::body(context, request)),
         Wire::Anthropic => (anthropic::PATH, anthropic::body(context, request)),
@@ -37,6 +37,13 @@ pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result
     *http.body_mut() = Some(body.into());
     let headers = http.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    authorize(context, headers)?;
+    Ok(http)
+}
+
+/// Adds the headers by which a provider knows the wire and the user.
+pub(super) fn authorize(context: CallContext<'_>, headers: &mut HeaderMap) -> Result<()> {
+    let CallContext { provider, key, .. } = context;
     let (usual_header, usual_prefix) = match provider.wire {
         Wire::OpenAi => (AUTHORIZATION, "Bearer "),
         Wire::Anthropic => {
@@ -53,12 +60,12 @@ pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result
         })?;
         headers.insert(name, value);
     }
-    Ok(http)
+    Ok(())
 }
 
 /// Returns the address of an endpoint. People write base URLs with and without a slash at the end, and
 /// with and without the `v1` that Anthropic's path already contains. A query stays where it is.
-fn endpoint(base: &Url, model: &str, path: &str) -> Url {
+pub(super) fn endpoint(base: &Url, model: &str, path: &str) -> Url {
     let mut url = base.clone();
     // The braces of `{model}` are escaped in a URL.
     let with_model = base.path().replace("%7Bmodel%7D", model);
@@ -124,7 +131,7 @@ pub(super) async fn attempt(
     reply.into_reply()
 }
 
-fn send_error(context: CallContext<'_>, error: &reqwest::Error) -> AttemptError {
+pub(super) fn send_error(context: CallContext<'_>, error: &reqwest::Error) -> AttemptError {
     if let Some(fault) = network::certificate_fault(error) {
         return context.certificate_error(&fault);
     }

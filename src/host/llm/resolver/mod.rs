@@ -44,8 +44,22 @@ pub enum KeyState {
     /// The variable that holds the key.
     Variable(String),
     Command,
+    /// Where nietz keeps the key, as the end of a sentence.
+    Stored(&'static str),
     /// The variables that could hold the key.
     Missing(Vec<String>),
+}
+
+impl KeyState {
+    pub(super) fn of(key: &KeySource) -> KeyState {
+        match key {
+            KeySource::NotNeeded => KeyState::NotNeeded,
+            KeySource::Variable { name, .. } => KeyState::Variable(name.clone()),
+            KeySource::Command(_) => KeyState::Command,
+            KeySource::Stored(key) => KeyState::Stored(key.place()),
+            KeySource::Missing(names) | KeySource::NoAddress(names) => KeyState::Missing(names.clone()),
+        }
+    }
 }
 
 /// The adapter of the provider `local`, and its default model.
@@ -106,12 +120,7 @@ impl Resolver {
             rows.push(ProviderSummary {
                 provider: provider.name.clone(),
                 model: self.model_of(provider).await.map(str::to_owned),
-                key: match &provider.key {
-                    KeySource::NotNeeded => KeyState::NotNeeded,
-                    KeySource::Variable { name, .. } => KeyState::Variable(name.clone()),
-                    KeySource::Command(_) => KeyState::Command,
-                    KeySource::Missing(names) | KeySource::NoAddress(names) => KeyState::Missing(names.clone()),
-                },
+                key: KeyState::of(&provider.key),
                 chosen: chosen(&provider.name),
             });
         }
@@ -136,6 +145,7 @@ impl Resolver {
             let why = match (&provider.key, provider.models_path) {
                 (_, Some(_)) => continue,
                 (KeySource::Variable { name, .. }, _) => format!("{name} is set"),
+                (KeySource::Stored(key), _) => format!("its key is {}", key.place()),
                 _ => format!("models.providers.{} is configured", provider.name),
             };
             if let Some(model) = &provider.model {
@@ -205,6 +215,15 @@ impl Resolver {
             Failure::new(Code::ModelUnknown, "this build of nietz runs no local model")
                 .hint("name a model of a provider; `nietz models` shows them")
         })
+    }
+
+    /// Returns the failure for a name that means no provider, with the nearest known one.
+    pub(super) fn unknown_provider(&self, name: &str) -> Failure {
+        let failure = Failure::new(Code::ModelUnknown, format!("there is no provider named {}", excerpt(name)));
+        match nearest(name, self.settings.providers.iter().map(|provider| provider.name.as_str())) {
+            Some(suggestion) => failure.hint(format!("did you mean {suggestion}?")),
+            None => failure.hint("`nietz models` shows the providers; config.yaml can name more"),
+        }
     }
 
     /// Returns the failure for a name that means no model, with the nearest known name.

@@ -70,8 +70,8 @@ pub(super) fn run(machine: &Machine, args: &KeyArgs) -> Result<Exit> {
 /// Returns what is typed at the terminal, or what comes by the pipe.
 fn typed(provider: &str) -> Result<String> {
     if std::io::stdin().is_terminal() {
-        output::print_status(&format!("key of {provider} (it is not shown): "));
-        let typed = ui::hidden_line(keys::LONGEST);
+        let prompt = || output::print_status(&format!("key of {provider} (it is not shown): "));
+        let typed = ui::hidden_line(keys::LONGEST, prompt);
         output::print_status("\n");
         return typed;
     }

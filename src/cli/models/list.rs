@@ -113,7 +113,7 @@ fn tell_failure(provider: &str, failure: &Failure, as_json: bool) -> Result<()> 
 pub(in crate::cli) fn price_text(price: Option<Price>) -> String {
     match price {
         None => "-".to_owned(),
-        Some(Price::FREE) => "free".to_owned(),
+        Some(price) if price == Price::FREE => "free".to_owned(),
         Some(price) => format!("${}, ${}", price.input, price.output),
     }
 }

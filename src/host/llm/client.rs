@@ -10,7 +10,7 @@ use super::families::{self, LearnedProfiles};
 use super::http;
 use super::provider::{LOCAL, Provider};
 use super::refusal::RequestPart;
-use super::resolver::{DefaultModel, KeyState, LocalProvider, ProviderSummary, Resolver};
+use super::resolver::{DefaultModel, KeyState, LocalProvider, ModelFacts, ProviderSummary, Resolver};
 use super::retry::Attempts;
 use super::served::{self, ServedModel};
 use super::settings::ClientSettings;
@@ -101,6 +101,20 @@ impl Client {
     /// `model-unknown` if there is no such provider over the network.
     pub fn key_state(&self, provider: &str) -> Result<KeyState> {
         Ok(KeyState::of(&self.provider(provider)?.0.key))
+    }
+
+    /// Returns what is known of a model, or of the one for callers that name none, without asking any server.
+    ///
+    /// # Errors
+    ///
+    /// `model-unknown` if the name means no model.
+    pub fn facts(&self, name: Option<&str>) -> Result<ModelFacts> {
+        self.resolver.facts(name)
+    }
+
+    /// Returns where the key of each provider comes from.
+    pub fn key_states(&self) -> impl Iterator<Item = (&str, KeyState)> {
+        self.resolver.settings.providers.iter().map(|provider| (provider.name.as_str(), KeyState::of(&provider.key)))
     }
 
     /// Returns the short names that the user gave to models.

@@ -47,7 +47,7 @@ pub use config::{ModelsConfig, ProviderConfig, RetryConfig};
 pub use prices::as_of as prices_as_of;
 pub use provider::{MaxTokensField, Wire};
 pub use provider_defaults::AS_OF as DEFAULTS_AS_OF;
-pub use resolver::{DefaultModel, KeyState, ProviderSummary};
+pub use resolver::{DefaultModel, KeyState, ModelFacts, ProviderFacts, ProviderSummary};
 pub use served::ServedModel;
 pub use settings::{ClientSettings, without_keys};
 pub use windows::window;

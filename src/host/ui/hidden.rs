@@ -23,12 +23,12 @@ impl Drop for Restore {
 }
 
 /// Returns the line that is typed at standard input, which is a terminal. Nothing of it is shown, and no more than `most` bytes
-/// are taken.
+/// are taken. `prompt` is called when nothing that is typed is shown any more.
 ///
 /// # Errors
 ///
 /// `interrupted` on Ctrl-C, Ctrl-D before anything was typed, or if the terminal is gone.
-pub fn hidden_line(most: usize) -> Result<String> {
+pub fn hidden_line(most: usize, prompt: impl FnOnce()) -> Result<String> {
     let gone = |_| Failure::new(Code::Interrupted, "the terminal is gone");
     let before = termios::tcgetattr(io::stdin()).map_err(gone)?;
     let mut silent = before.clone();
@@ -38,6 +38,7 @@ pub fn hidden_line(most: usize) -> Result<String> {
     silent.special_codes[SpecialCodeIndex::VTIME] = 0;
     let _restore = Restore(before);
     termios::tcsetattr(io::stdin(), OptionalActions::Flush, &silent).map_err(gone)?;
+    prompt();
     read(io::stdin().lock().bytes(), most)
 }
 

@@ -106,6 +106,32 @@ fn is_null_device(stream: BorrowedFd<'_>) -> bool {
     kind(&stream) == rustix::fs::FileType::CharacterDevice && stream.st_rdev == null.st_rdev
 }
 
+/// What a person can see and type here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TerminalFacts {
+    /// Whether standard input and standard output are a terminal.
+    pub input: bool,
+    pub output: bool,
+    /// Columns and rows, if the terminal knows them.
+    pub size: Option<(u16, u16)>,
+    /// Whether the terminal can move its cursor.
+    pub moves: bool,
+    pub colour: bool,
+}
+
+/// Returns what a person can see and type at this process's standard streams.
+pub fn terminal_facts(env: &BTreeMap<String, String>) -> TerminalFacts {
+    let TerminalFeatures { moves, colour } = TerminalFeatures::of(env);
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    TerminalFacts {
+        input: io::stdin().is_terminal(),
+        output: io::stdout().is_terminal(),
+        size: size.filter(|size| size.ws_col > 0 && size.ws_row > 0).map(|size| (size.ws_col, size.ws_row)),
+        moves,
+        colour,
+    }
+}
+
 /// The features of the terminal, by the environment.
 #[derive(Debug, PartialEq, Eq)]
 struct TerminalFeatures {

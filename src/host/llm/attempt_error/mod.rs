@@ -206,7 +206,7 @@ impl CallContext<'_> {
             )
             .hint(match self.provider.models_path {
                 Some(_) => format!("pull it first: {name} pull {}", excerpt(model)),
-                None => "`nietz models` shows which providers there are, and what each serves if nothing is chosen"
+                None => "`nietz models` shows the providers, and which model of each is asked where none is named"
                     .to_owned(),
             }),
             429 | 503 | 529 => {

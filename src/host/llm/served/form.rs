@@ -87,7 +87,7 @@ fn price(pricing: &Value) -> Option<Price> {
     // What is given a token is shown a million, to nine places: 0.00000055 is 0.55.
     let million = |member: &str| each(member).map(|dollars| (dollars * 1e15).round() / 1e9);
     let (input, output) = (million("prompt")?, million("completion")?);
-    let price = Price { input, output, cached: million("input_cache_read"), long: None };
+    let price = Price { input, output, cached: million("input_cache_read"), ..Price::FREE };
     price.problem().is_none().then_some(price)
 }
 
@@ -122,7 +122,7 @@ mod tests {
             assert_eq!(models(body), expected, "{body}");
         }
         let body = r#"{"data":[{"id":"a/b","pricing":{"prompt":"0.00000055","completion":"0.000002","input_cache_read":"0.00000005"}}]}"#;
-        assert_eq!(models(body)[0].price, Some(Price { input: 0.55, output: 2.0, cached: Some(0.05), long: None }));
+        assert_eq!(models(body)[0].price, Some(Price { input: 0.55, output: 2.0, cached: Some(0.05), ..Price::FREE }));
     }
 
     #[test]

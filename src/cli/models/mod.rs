@@ -7,6 +7,8 @@ mod local;
 
 use clap::{Args, Subcommand};
 
+pub(super) use self::list::price_text;
+
 use crate::cli::output;
 use crate::error::{Exit, Result};
 use crate::host::llm::{DEFAULTS_AS_OF, KeyState};

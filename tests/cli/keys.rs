@@ -225,6 +225,7 @@ fn a_file_of_keys_that_others_can_read_or_that_is_broken_is_refused_and_nothing_
     }
     put(&good, 0o600);
     env.nietz(["models"]).go().exits(0);
+    env.nietz(["check", "../home/keys.yaml"]).go().exits(0);
 }
 
 #[test]

@@ -136,6 +136,14 @@ fn a_list_is_asked_for_once_in_a_run() {
 }
 
 #[test]
+fn a_list_of_other_names_than_the_user_s_is_not_asked_for() {
+    let server = ModelServer::start(|_| Response::error(404, "The API deployment for this resource does not exist."));
+    let env = Env::new().var("AZURE_OPENAI_API_KEY", "planted-azure-key").var("AZURE_OPENAI_BASE_URL", &server.url());
+    env.nietz(["run", "ask", "Who?", "--model", "azure/mine"]).go().exits(1);
+    assert_eq!(server.calls(), 1, "its models are called as the user's deployments are");
+}
+
+#[test]
 fn a_provider_s_list_is_shown_with_what_it_says_and_what_we_know() {
     let server = ModelServer::start(|_| {
         json(

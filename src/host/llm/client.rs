@@ -136,6 +136,9 @@ impl Client {
     /// Returns the names of a provider's models, which it is asked for once.
     async fn served_names<'a>(&self, provider: &Provider, provider_state: &'a ProviderState) -> &'a [String] {
         let ask = async || {
+            if provider.own_names {
+                return None;
+            }
             let key = self.key(provider, provider_state).await.ok()?;
             let client = self.resolver.http().ok()?;
             let listed = served::list(client, provider, key.as_ref());

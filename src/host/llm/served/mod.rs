@@ -127,7 +127,7 @@ fn address(provider: &Provider, after: Option<&str>) -> Url {
 
 /// Returns the failure of a refused model, with what its provider serves.
 pub(super) fn with_served(failure: Failure, provider: &Provider, model: &str, served: &[String]) -> Failure {
-    if served.is_empty() || provider.own_names || served.iter().any(|name| name == model) {
+    if served.is_empty() || served.iter().any(|name| name == model) {
         return failure;
     }
     let near = nearest(model, served);

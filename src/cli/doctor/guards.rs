@@ -45,8 +45,8 @@ pub(super) fn sandbox(machine: &Machine, _: &DoctorArgs) -> Result<Vec<CheckOutc
                     .then_some("what a namespace adds stands in the list of what is not confined".into());
                 CheckOutcome { hint, ..finding("ends", state, &found) }
             }
-            Ok(()) => finding("ends", CheckState::Ok, &format!("{name} would work, too")),
-            Err(failure) => finding("ends", CheckState::Ok, &format!("{name} is not to be had: {}", failure.message)),
+            Ok(()) => finding("ends", CheckState::Ok, format!("{name} would work, too")),
+            Err(failure) => finding("ends", CheckState::Ok, format!("{name} is not to be had: {}", failure.message)),
         });
     }
     Ok(findings)
@@ -92,7 +92,7 @@ pub(super) fn programs(machine: &Machine, _: &DoctorArgs) -> Result<Vec<CheckOut
     let names: Vec<String> = hidden.iter().map(|folder| folder.display().to_string()).collect();
     Ok(vec![CheckOutcome {
         hint: Some("it would show the home, a key or the workspace; name a folder in it".into()),
-        ..finding("path", CheckState::Weak, &format!("not shown to commands: {}", names.join(", ")))
+        ..finding("path", CheckState::Weak, format!("not shown to commands: {}", names.join(", ")))
     }])
 }
 
@@ -143,7 +143,7 @@ pub(super) fn trust(machine: &Machine, _: &DoctorArgs) -> Result<Vec<CheckOutcom
     Ok(vec![finding(
         "trust",
         CheckState::Ok,
-        &format!("this folder: {here}; in all {folders} folders and {packs} packs"),
+        format!("this folder: {here}; in all {folders} folders and {packs} packs"),
     )])
 }
 
@@ -162,7 +162,7 @@ pub(super) fn files(machine: &Machine, _: &DoctorArgs) -> Result<Vec<CheckOutcom
         true => finding("files", CheckState::Ok, "what nietz keeps for you, only you can write"),
         false => CheckOutcome {
             hint: Some("make them yours alone: chown them to you, and chmod go-w".into()),
-            ..finding("files", CheckState::Weak, &format!("others can write: {}", open.join("; ")))
+            ..finding("files", CheckState::Weak, format!("others can write: {}", open.join("; ")))
         },
     }])
 }

@@ -189,7 +189,7 @@ fn anthropic_s_list_is_read_page_by_page_with_its_own_headers() {
     assert_eq!(requests[0].path, "/v1/models?limit=1000");
     assert_eq!(requests[1].path, "/v1/models?limit=1000&after_id=claude-one");
     assert!(requests.iter().all(|request| request.header("x-api-key") == "planted-claude-key"));
-    assert!(requests.iter().all(|request| request.header("anthropic-version") != ""));
+    assert!(requests.iter().all(|request| !request.header("anthropic-version").is_empty()));
     // A server that always has one more page is asked ten times.
     let endless = ModelServer::start(|request| {
         let number = request.number;

@@ -8,6 +8,7 @@ pub(crate) mod exec;
 pub(crate) mod files;
 pub mod git;
 mod globs;
+pub mod keys;
 pub mod llm;
 pub(crate) mod network;
 pub mod notify;

@@ -62,6 +62,11 @@ pub(super) enum NativeSchema {
 }
 
 impl ModelProfile {
+    /// Returns the wire by which a provider is asked for the model.
+    pub(super) fn wire_at(&self, provider: &Provider) -> Wire {
+        self.wire.filter(|_| provider.wire_by_family).unwrap_or(provider.wire)
+    }
+
     pub(super) fn refuses(&self, part: RequestPart) -> bool {
         self.refuses.contains(&part)
     }

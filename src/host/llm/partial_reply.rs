@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::attempt_error::{AttemptError, CallContext};
 use super::refusal::RequestPart;
 use super::stop_texts::StopTexts;
+use super::tagged_thought::TaggedThought;
 use super::{schema, state};
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 
@@ -37,6 +38,7 @@ pub(super) struct PartialReply<'a> {
     /// The stop texts of a request whose server takes none, so that the reply is cut here.
     stops: StopTexts<'a>,
     is_cut: bool,
+    tagged_thought: TaggedThought,
     pub(super) text: String,
     pub(super) calls: Vec<ToolCall>,
     /// The model's thinking, in the form of its API.
@@ -55,6 +57,7 @@ impl<'a> PartialReply<'a> {
             request,
             stops: StopTexts::new(if cuts { &request.stop } else { &[] }),
             is_cut: false,
+            tagged_thought: TaggedThought::new(context.profile.thinks_in_text.as_deref()),
             text: String::new(),
             calls: Vec::new(),
             state: None,
@@ -67,6 +70,11 @@ impl<'a> PartialReply<'a> {
 
     /// Adds text, and passes it to `on_text`.
     pub(super) fn add(&mut self, text: &str, on_text: &mut dyn FnMut(&str)) {
+        let text = self.tagged_thought.text_of(text);
+        self.show(&text, on_text);
+    }
+
+    fn show(&mut self, text: &str, on_text: &mut dyn FnMut(&str)) {
         if !text.is_empty() && !self.is_cut {
             self.text.push_str(text);
             self.is_cut = self.stops.cut(&mut self.text);
@@ -92,6 +100,8 @@ impl<'a> PartialReply<'a> {
     /// Returns how complete the reply is, and passes on what was held back once its text is complete.
     pub(super) fn stage(&mut self, on_text: &mut dyn FnMut(&str)) -> ReplyStage {
         if self.ended || self.finish.is_some() {
+            let rest = self.tagged_thought.rest();
+            self.show(&rest, on_text);
             self.stops.show(&self.text, true, on_text);
         }
         match (self.ended, self.finish) {

@@ -6,12 +6,14 @@ pub(super) struct TaggedThought {
     /// The tags around a thought; `None` once the text has begun, or if the family has none.
     tags: Option<(String, String)>,
     held: String,
+    /// Whether a thought came before what is held: the blanks behind it belong to it.
+    is_behind_thought: bool,
 }
 
 impl TaggedThought {
     /// Thoughts stand between `<tag>` and `</tag>`.
     pub(super) fn new(tag: Option<&str>) -> TaggedThought {
-        TaggedThought { tags: tag.map(|tag| (format!("<{tag}>"), format!("</{tag}>"))), held: String::new() }
+        TaggedThought { tags: tag.map(|tag| (format!("<{tag}>"), format!("</{tag}>"))), ..TaggedThought::default() }
     }
 
     /// Takes the next piece of a reply, and returns what of it is text.
@@ -25,10 +27,12 @@ impl TaggedThought {
             }
             let Some(thought) = start.strip_prefix(open.as_str()) else { break };
             let Some((_, behind)) = thought.split_once(close.as_str()) else { return String::new() };
-            self.held = behind.trim_start().to_owned();
+            self.held = behind.to_owned();
+            self.is_behind_thought = true;
         }
         self.tags = None;
-        std::mem::take(&mut self.held)
+        let text = std::mem::take(&mut self.held);
+        if self.is_behind_thought { text.trim_start().to_owned() } else { text }
     }
 
     /// Returns what was held back although the reply ends without its being a thought.

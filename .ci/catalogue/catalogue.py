@@ -37,6 +37,7 @@ PROVIDERS = {
     "groq": ("groq", "groq", "groq/"),
     "deepseek": ("deepseek", "deepseek", "deepseek/"),
     "xai": ("x-ai", "xai", "xai/"),
+    "mistral": ("mistral", "mistral", "mistral/"),
 }
 
 # Models that hold no conversations, by their names.

@@ -117,6 +117,14 @@ pub(super) const ALL: &[ProviderDefaults] = &[
         model: Some("grok-4.7"),
         ..USUAL
     },
+    ProviderDefaults {
+        name: "mistral",
+        base_url: "https://api.mistral.ai/v1",
+        base_variable: "MISTRAL_BASE_URL",
+        key_variables: &["MISTRAL_API_KEY"],
+        model: Some("mistral-medium-latest"),
+        ..USUAL
+    },
     // The address of a resource, such as https://NAME.openai.azure.com; models are the names of its deployments.
     ProviderDefaults {
         name: "azure",

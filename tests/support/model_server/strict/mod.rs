@@ -61,13 +61,15 @@ pub enum Provider {
     Ollama,
     LlamaCpp,
     Azure,
+    /// Azure with deployments whose names tell nothing.
+    AzureOwnNames,
     Bedrock,
     BedrockClaude,
 }
 
 impl Provider {
     /// In the order of the README's table.
-    pub const ALL: [Provider; 17] = [
+    pub const ALL: [Provider; 18] = [
         Provider::OpenAi41,
         Provider::OpenAi,
         Provider::Responses,
@@ -83,6 +85,7 @@ impl Provider {
         Provider::Ollama,
         Provider::LlamaCpp,
         Provider::Azure,
+        Provider::AzureOwnNames,
         Provider::Bedrock,
         Provider::BedrockClaude,
     ];
@@ -105,6 +108,7 @@ impl Provider {
             Provider::Ollama => &ollama::RULES,
             Provider::LlamaCpp => &llama_cpp::RULES,
             Provider::Azure => &azure::RULES,
+            Provider::AzureOwnNames => &azure::OWN_NAMES,
             Provider::Bedrock => &bedrock::RULES,
             Provider::BedrockClaude => &bedrock_claude::RULES,
         }
@@ -165,7 +169,8 @@ impl Strict {
             let rules = self.provider.rules();
             let refusal = if self.at_home { rules.refuses(request) } else { rules.refuses_body(&request.body) };
             if let Some(refusal) = refusal {
-                self.see(|seen| seen.refused.push(refusal.message.clone()));
+                let more = if refusal.message.contains(&refusal.param) { "" } else { &refusal.param };
+                self.see(|seen| seen.refused.push(format!("{} {more}", refusal.message).trim_end().to_owned()));
                 let body = (rules.errors)(&refusal).to_string();
                 return Response::plain(refusal.status, body).header("content-type", "application/json");
             }
@@ -178,7 +183,7 @@ impl Strict {
             } else {
                 script(&shown)
             };
-            rules.voice.says(request, response)
+            rules.voice.says(request, response, self.at_home)
         }
     }
 
@@ -196,10 +201,10 @@ impl Strict {
             seen.tools += usize::from(!shown.body["tools"].is_null());
             seen.streams += usize::from(request.body["stream"] == true);
             if ways.len() > 1 {
-                seen.wrong.push(format!("call {}: the schema came {}", request.number, ways.join(" and ")));
+                seen.wrong.push(format!("the schema came {}", ways.join(" and ")));
             }
             seen.ways.extend(ways);
-            seen.wrong.extend(lost.map(|lost| format!("call {}: {lost}", request.number)));
+            seen.wrong.extend(lost);
         });
     }
 }

@@ -160,8 +160,13 @@ pub(super) const RULES: Rules = Rules {
     .param("model")
     .code("model_not_found"),
     errors: errors::openai,
-    // The seal is what this server makes of the model and the id.
-    good: r#"{"model": "gpt-6.1-terra", "stream": true, "store": false, "include": ["reasoning.encrypted_content"],
+    good: GOOD,
+    rules: RULES_OF_RESPONSES,
+    voice: SEALED,
+};
+
+/// A request with all that these models take.
+pub(super) const GOOD: &str = r#"{"model": "gpt-6.1-terra", "stream": true, "store": false, "include": ["reasoning.encrypted_content"],
         "instructions": "Be brief.", "max_output_tokens": 4000, "reasoning": {"effort": "low"},
         "input": [{"role": "user", "content": "Look."},
             {"type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{}"},
@@ -170,8 +175,10 @@ pub(super) const RULES: Rules = Rules {
             "parameters": {"type": "object"}}],
         "tool_choice": "required",
         "text": {"format": {"type": "json_schema", "name": "reply", "strict": true, "schema": {"type": "object",
-            "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false}}}}"#,
-    rules: &[
+            "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false}}}}"#;
+
+/// What holds for these models wherever they are served.
+pub(super) const RULES_OF_RESPONSES: &[Rule] = &[
         TEMPERATURE,
         Rule::new(
             Test::Strange(MEMBERS),
@@ -295,6 +302,7 @@ pub(super) const RULES: Rules = Rules {
             "long known",
         )
         .param("input"),
-    ],
-    voice: Voice { thought: Thought::Item, ..VOICE },
-};
+    ];
+
+/// What was thought is an item of its own, sealed.
+pub(super) const SEALED: Voice = Voice { thought: Thought::Item, ..VOICE };

@@ -121,11 +121,12 @@ impl Voice {
         self.thinks > 0 && !off && (self.unasked || kind.is_some())
     }
 
-    /// Puts what a script says into the words of this provider.
-    pub(super) fn says(&self, request: &Request, response: Response) -> Response {
+    /// Puts what a script says into the words of this provider. At home, ids of calls are its own, and what is held to a schema has
+    /// the form that was promised; elsewhere what is said can be compared with what a plain server says.
+    pub(super) fn says(&self, request: &Request, response: Response, at_home: bool) -> Response {
         let Some(reply) = response.reply_of() else { return response };
         assert!(!reply.without_end && reply.error.is_none(), "a strict server has no faults of its own");
-        let said = self.said(&request.body, reply);
+        let said = self.said(&request.body, reply, at_home);
         let streamed = request.body["stream"] == true;
         let body = match request.path.rsplit('/').next() {
             Some("messages") => messages::render(self, &request.body, &said),
@@ -135,15 +136,15 @@ impl Voice {
         response.in_words(if streamed { "text/event-stream" } else { "application/json" }, body)
     }
 
-    fn said(&self, body: &Value, reply: &Reply) -> Said {
+    fn said(&self, body: &Value, reply: &Reply, at_home: bool) -> Said {
         let thinks = self.thinks(body);
-        let call = |(index, [_, name, arguments]): (usize, &[String; 3])| Call {
-            id: self.new_id(body, index),
+        let call = |(index, [id, name, arguments]): (usize, &[String; 3])| Call {
+            id: if at_home { self.new_id(body, index) } else { id.clone() },
             name: name.clone(),
             arguments: arguments.clone(),
         };
         let mut calls: Vec<Call> = reply.calls.iter().enumerate().map(call).collect();
-        let mut text = schemas::as_promised(body, &reply.text);
+        let mut text = if at_home { schemas::as_promised(body, &reply.text) } else { reply.text.clone() };
         let by_tool = list(&body["tools"]).iter().any(|tool| tool["name"] == REPLY_TOOL);
         if by_tool && calls.is_empty() && !reply.too_long {
             let name = REPLY_TOOL.to_owned();

@@ -49,6 +49,7 @@ mod links;
 mod members;
 mod model_calls;
 mod model_faults;
+mod models;
 mod named_params;
 mod networks;
 mod notify;

@@ -6,12 +6,14 @@ use futures_util::future::LocalBoxFuture;
 use tokio::sync::{Mutex, Semaphore};
 
 use super::attempt_error::{AttemptError, CallContext};
+use super::effort;
 use super::families::{self, LearnedProfiles};
 use super::http;
 use super::provider::{LOCAL, Provider};
 use super::refusal::RequestPart;
 use super::resolver::{DefaultModel, LocalProvider, ProviderSummary, Resolver};
 use super::retry::Attempts;
+use super::schema;
 use super::settings::ClientSettings;
 use super::state;
 use crate::error::{Code, Failure, Lost, Result};
@@ -127,6 +129,19 @@ impl Client {
         }
     }
 
+    /// Returns the provider of `provider/model`, and the model without it.
+    fn provider_of<'m>(&self, model: &'m str) -> Option<(&Provider, &'m str)> {
+        let (name, model) = model.split_once('/')?;
+        Some((self.resolver.settings.providers.iter().find(|provider| provider.name == name)?, model))
+    }
+
+    /// Keeps what a server refused for all later calls of the run, and says it once.
+    fn learn(&self, provider: &Provider, model: &str, part: RequestPart, report: &mut dyn FnMut(CallEvent<'_>)) {
+        if self.learned.learn(provider, model, part) {
+            report(CallEvent::Notice(&part.notice(&format!("{}/{model}", provider.name))));
+        }
+    }
+
     async fn call(&self, request: &ChatRequest, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
         let (name, model) = self.resolver.split(&request.model)?;
         if name == LOCAL {
@@ -174,8 +189,13 @@ impl Client {
                 // The permit is not held during the wait: a pausing call leaves its place to others.
                 let _permit = provider_state.permits.acquire().await.expect("the semaphore is never closed");
                 // Read only now, so that what other calls have learnt meanwhile counts here, too.
-                let mut profile = self.learned.profile(&request.model);
+                let mut profile = self.learned.profile(provider, model);
                 without.iter().for_each(|part| profile.learn(*part));
+                if effort::is_left_out(&profile, request) && !profile.refuses(RequestPart::ReasoningEffort) {
+                    without.push(RequestPart::ReasoningEffort);
+                    profile.learn(RequestPart::ReasoningEffort);
+                    self.learn(provider, model, RequestPart::ReasoningEffort, report);
+                }
                 let context = CallContext { provider, model, key: key.as_ref(), profile: &profile };
                 let http = http::request(context, request)?;
                 let copy = http.try_clone().expect("a body that stands in memory can be sent twice");
@@ -186,8 +206,12 @@ impl Client {
                     report(if text.is_empty() { CallEvent::Alive } else { CallEvent::Delta(text) });
                 };
                 let outcome = http::attempt(client, http, context, request, &mut on_text).await;
-                if outcome.is_ok() {
+                if let Ok(reply) = &outcome {
                     *lost = before;
+                    if schema::is_ignored(context, request, reply) {
+                        without.push(RequestPart::IgnoredSchema);
+                        self.learn(provider, model, RequestPart::IgnoredSchema, report);
+                    }
                 }
                 let body = copy.body().and_then(reqwest::Body::as_bytes).unwrap_or_default();
                 let refused = outcome.as_ref().err().and_then(|error| dispensable_part(context, request, error, body));
@@ -203,9 +227,7 @@ impl Client {
             };
             if let Some(part) = refused.filter(|part| !without.contains(part)) {
                 without.push(part);
-                if self.learned.learn(&request.model, part) {
-                    report(CallEvent::Notice(&part.notice(&request.model)));
-                }
+                self.learn(provider, model, part, report);
                 continue;
             }
             if error.failure.code == Code::KeyRefused && matches!(provider.key, KeySource::Command(_)) {
@@ -250,7 +272,7 @@ fn dispensable_part(
     if refusal.is_of_state() && state::goes_back(context, request) {
         return Some(RequestPart::State);
     }
-    let part = refusal.part(context.provider.wire, body)?;
+    let part = refusal.part(context.wire(), body)?;
     let alternative = match part {
         RequestPart::MaxTokens => RequestPart::MaxCompletionTokens,
         RequestPart::MaxCompletionTokens => RequestPart::MaxTokens,
@@ -267,12 +289,13 @@ impl Models for Client {
     }
 
     fn thinks(&self, model: &str) -> u32 {
-        families::profile(model).thinks
+        self.provider_of(model).map_or(0, |(provider, model)| families::profile(provider, model).thinks)
     }
 
     fn recall(&self, model: &str, refused: &[String]) {
+        let Some((provider, model)) = self.provider_of(model) else { return };
         let parts = refused.iter().filter_map(|name| serde_json::from_value(name.as_str().into()).ok());
-        parts.for_each(|part| _ = self.learned.learn(model, part));
+        parts.for_each(|part| _ = self.learned.learn(provider, model, part));
     }
 
     /// Only the local engine is seeded. Providers do not promise it, and some refuse a seed.

@@ -42,7 +42,7 @@ impl ModelsConfig {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderConfig {
-    /// The address before `/chat/completions` or `/v1/messages`. It may have a query, and `{model}` in its path.
+    /// The address before `/chat/completions`, `/responses` or `/v1/messages`. It may have a query, and `{model}` in its path.
     pub base_url: Option<String>,
     pub wire: Option<Wire>,
     /// The variable that holds the key. A provider of the user's own without this field needs no key.

@@ -7,9 +7,10 @@
 //! - `resolver`: which model a name means, and which model is the default.
 //! - `client`: one call: its key, its place in the queue, its attempts. `retry` decides about the next attempt.
 //! - `http`, `stream`, `sse`: one attempt, and the events of its response.
-//! - `openai`, `anthropic`: the two wire formats. Each writes a request and assembles a reply. They share
-//!   `partial_reply` for the reply and `schema` for its JSON Schema.
-//! - `families`: what models refuse. `refusal` reads what a server says about that, and `state` keeps the opaque
+//! - `openai`, `responses`, `anthropic`: the wire formats. Each writes a request and assembles a reply. They share
+//!   `partial_reply` for the reply, `schema` for its JSON Schema, `effort` for how much a model thinks, and `stop_texts` for
+//!   servers that know none.
+//! - `families`: how models are asked. `refusal` reads what a server says about that, and `state` keeps the opaque
 //!   thinking that a model wants back.
 //! - `prices`, `windows`: the price of a call and the context window of a model, where they are known.
 //! - `attempt_error`: the messages of failed attempts.
@@ -22,6 +23,7 @@ mod resolver;
 mod client;
 mod config;
 mod partial_reply;
+mod effort;
 mod families;
 mod attempt_error;
 mod http;
@@ -32,11 +34,13 @@ mod prices;
 mod provider;
 mod provider_defaults;
 mod refusal;
+mod responses;
 mod retry;
 mod schema;
 mod settings;
 pub mod sse;
 mod state;
+mod stop_texts;
 mod stream;
 mod windows;
 

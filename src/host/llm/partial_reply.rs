@@ -1,8 +1,10 @@
-//! A reply that is still being assembled, as both wire formats need it.
+//! A reply that is still being assembled, as all wire formats need it.
 
 use serde_json::Value;
 
 use super::attempt_error::{AttemptError, CallContext};
+use super::refusal::RequestPart;
+use super::stop_texts::StopTexts;
 use super::{schema, state};
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 
@@ -31,8 +33,10 @@ pub(super) trait Assemble {
 /// The parts that have arrived.
 pub(super) struct PartialReply<'a> {
     pub(super) context: CallContext<'a>,
-    wants_json: bool,
-    has_tools: bool,
+    request: &'a ChatRequest,
+    /// The stop texts of a request whose server takes none, so that the reply is cut here.
+    stops: StopTexts<'a>,
+    is_cut: bool,
     pub(super) text: String,
     pub(super) calls: Vec<ToolCall>,
     /// The model's thinking, in the form of its API.
@@ -44,11 +48,13 @@ pub(super) struct PartialReply<'a> {
 }
 
 impl<'a> PartialReply<'a> {
-    pub(super) fn new(context: CallContext<'a>, request: &ChatRequest) -> PartialReply<'a> {
+    pub(super) fn new(context: CallContext<'a>, request: &'a ChatRequest) -> PartialReply<'a> {
+        let cuts = context.profile.refuses(RequestPart::Stop) && request.schema.is_none();
         PartialReply {
             context,
-            wants_json: request.schema.is_some(),
-            has_tools: !request.tools.is_empty(),
+            request,
+            stops: StopTexts::new(if cuts { &request.stop } else { &[] }),
+            is_cut: false,
             text: String::new(),
             calls: Vec::new(),
             state: None,
@@ -61,10 +67,17 @@ impl<'a> PartialReply<'a> {
 
     /// Adds text, and passes it to `on_text`.
     pub(super) fn add(&mut self, text: &str, on_text: &mut dyn FnMut(&str)) {
-        if !text.is_empty() {
+        if !text.is_empty() && !self.is_cut {
             self.text.push_str(text);
-            on_text(text);
+            self.is_cut = self.stops.cut(&mut self.text);
+            self.stops.show(&self.text, self.is_cut, on_text);
         }
+    }
+
+    /// Takes back all text: it was no part of the reply.
+    pub(super) fn clear_text(&mut self) {
+        self.text.clear();
+        self.stops.start_again();
     }
 
     /// Parses one piece of JSON from the server.
@@ -76,7 +89,11 @@ impl<'a> PartialReply<'a> {
         })
     }
 
-    pub(super) fn stage(&self) -> ReplyStage {
+    /// Returns how complete the reply is, and passes on what was held back once its text is complete.
+    pub(super) fn stage(&mut self, on_text: &mut dyn FnMut(&str)) -> ReplyStage {
+        if self.ended || self.finish.is_some() {
+            self.stops.show(&self.text, true, on_text);
+        }
         match (self.ended, self.finish) {
             (true, _) => ReplyStage::Ended,
             (false, Some(_)) => ReplyStage::TextComplete,
@@ -85,13 +102,18 @@ impl<'a> PartialReply<'a> {
     }
 
     pub(super) fn into_reply(mut self) -> Result<ChatReply, AttemptError> {
+        if self.is_cut {
+            // The server would have ended it there, before all else that it says.
+            self.calls.clear();
+            self.finish = self.finish.map(|_| FinishReason::Stop);
+        }
         let finish = match self.finish {
             // Some servers say "stop" although they ask for tools.
             Some(FinishReason::Stop) if !self.calls.is_empty() => FinishReason::ToolCalls,
             Some(finish) => finish,
             None if !self.ended => return Err(self.context.broken_reply("ended early")),
             None if !self.calls.is_empty() => FinishReason::ToolCalls,
-            None if !self.text.is_empty() => FinishReason::Stop,
+            None if !self.text.is_empty() || self.is_cut => FinishReason::Stop,
             None => return Err(self.context.broken_reply("is empty")),
         };
         for (index, call) in self.calls.iter_mut().enumerate() {
@@ -105,17 +127,17 @@ impl<'a> PartialReply<'a> {
                 call.arguments.push_str("{}");
             }
         }
-        if self.wants_json {
-            let json = schema::strip_fence(&self.text);
-            if json.len() != self.text.len() {
-                self.text = json.to_owned();
+        if self.request.schema.is_some() {
+            let json = schema::json_of(self.context, self.request, &self.text);
+            if *json != self.text {
+                self.text = json.into_owned();
             }
         }
         if self.model.is_empty() {
             self.model = self.context.model.to_owned();
         }
         // Without tools the conversation does not continue, so no model wants its thinking back.
-        let state = self.state.filter(|_| self.has_tools).map(|what| state::keep(self.context, &what));
+        let state = self.state.filter(|_| !self.request.tools.is_empty()).map(|what| state::keep(self.context, &what));
         Ok(ChatReply {
             text: self.text,
             tool_calls: self.calls,

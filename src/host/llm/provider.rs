@@ -17,6 +17,8 @@ pub(super) struct Provider {
     pub(super) name: String,
     pub(super) wire: Wire,
     pub(super) base: Url,
+    /// Whether the family of a model may choose another wire: at the provider's own address, where nobody set one.
+    pub(super) wire_by_family: bool,
     /// Whether `base` is not the provider's own address.
     pub(super) moved: bool,
     pub(super) key: KeySource,
@@ -28,15 +30,21 @@ pub(super) struct Provider {
     pub(super) silence: Duration,
     /// How long a whole call may take.
     pub(super) call_limit: Duration,
-    /// Whether a schema is sent as `response_format`.
+    /// Whether the provider holds replies to a schema by itself, where nothing is known of the model's family.
     pub(super) json_schema: bool,
-    /// Whether the system prompt also spells out the schema: needed where the server may ignore
-    /// `response_format`.
-    pub(super) schema_in_prompt: bool,
+    /// Whether what is known of a family goes before `json_schema`: the user's own word goes before both.
+    pub(super) schema_by_family: bool,
+    /// Whether the server may ignore a schema without a word, so that its replies are looked at.
+    pub(super) may_ignore_schemas: bool,
     pub(super) max_tokens_field: MaxTokensField,
 }
 
 impl Provider {
+    /// Tells whether what is known of the provider holds here: at its own address, or on a server that is always one's own.
+    pub(super) fn is_at_home(&self) -> bool {
+        !self.moved || self.models_path.is_some()
+    }
+
     /// Tells whether the provider's address is one of this machine.
     pub(super) fn is_on_this_machine(&self) -> bool {
         is_on_this_machine(&self.base)
@@ -59,6 +67,9 @@ pub enum Wire {
     /// Anthropic's Messages.
     #[serde(rename = "anthropic")]
     Anthropic,
+    /// OpenAI's Responses, which its newer models need for tools while they think.
+    #[serde(rename = "responses")]
+    Responses,
 }
 
 /// The name of the field that limits the tokens of a reply. OpenAI refuses the old name for its newer

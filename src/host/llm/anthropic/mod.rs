@@ -5,7 +5,7 @@ mod request;
 
 use serde_json::Value;
 
-use super::families::ModelProfile;
+use super::families::{ModelProfile, NativeSchema};
 use super::refusal::RequestPart;
 use super::schema;
 use crate::model::chat::ChatRequest;
@@ -34,15 +34,22 @@ enum ReplyMethod {
     Prompt,
 }
 
+/// Tells whether a model is ever made to call a tool. One that is held to schemas by the API is not: to change the tool choice
+/// within a conversation would void what is cached of it, and the newest models refuse to be forced.
+fn is_forced(profile: &ModelProfile) -> bool {
+    profile.native_schema.is_none() && !profile.refuses(RequestPart::ToolChoice)
+}
+
 /// Returns how a request gets its structured reply; `None` if it has no schema.
 fn reply_method(profile: &ModelProfile, request: &ChatRequest) -> Option<ReplyMethod> {
     let schema = request.schema.as_ref()?;
     let object = schema::has_object_root(schema);
-    let format = (object && profile.native_schema && !profile.refuses(RequestPart::OutputConfig))
-        .then(|| schema::closed_schema(schema));
+    let format =
+        (object && profile.native_schema == Some(NativeSchema::Closed) && !profile.refuses(RequestPart::OutputConfig))
+            .then(|| schema::closed_schema(schema));
     Some(match format.flatten() {
         Some(format) => ReplyMethod::Format(format),
-        None if object && !profile.refuses(RequestPart::ToolChoice) => ReplyMethod::Tool,
+        None if object && is_forced(profile) => ReplyMethod::Tool,
         None => ReplyMethod::Prompt,
     })
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{REPLY_TOOL, ReplyMethod, Thought, reply_method};
+use super::{REPLY_TOOL, ReplyMethod, Thought, is_forced, reply_method};
 use crate::host::llm::attempt_error::CallContext;
 use crate::host::llm::refusal::RequestPart;
-use crate::host::llm::{schema, state};
+use crate::host::llm::{effort, schema, state};
 use crate::model::chat::{ChatRequest, Message, Role, ToolChoice};
 
 /// The API always wants a limit. All current models can write this much.
@@ -26,8 +26,8 @@ struct Body<'a> {
     tools: Vec<ToolSpec<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_config: Option<Value>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    output_config: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,13 +77,12 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         }
         _ => None,
     };
-    let forces = !profile.refuses(RequestPart::ToolChoice);
     let mut tools: Vec<ToolSpec<'_>> = request
         .tools
         .iter()
         .map(|tool| ToolSpec { name: &tool.name, description: &tool.description, input_schema: &tool.parameters })
         .collect();
-    let forced = request.tool_choice.filter(|_| forces);
+    let forced = request.tool_choice.filter(|_| is_forced(profile));
     let mut tool_choice = forced.map(|ToolChoice::Required| json!({"type": "any"}));
     let by_tool = matches!(by, Some(ReplyMethod::Tool)) && !request.wants_tool();
     if let Some(schema) = request.schema.as_ref().filter(|_| by_tool) {
@@ -93,25 +92,36 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         });
         tools.push(ToolSpec { name: REPLY_TOOL, description: "Gives the final reply.", input_schema: schema });
     }
+    let thinking = effort::thinking(context, request);
+    // A model that is told to think takes no other temperature meanwhile.
+    let begins_to_think = thinking.word.is_some() && thinking.members.is_some();
+    let mut options = profile.options(request);
+    for (name, value) in thinking.members.into_iter().flatten() {
+        options.entry(name).or_insert(value);
+    }
+    let mut output_config = Map::new();
+    if let Some(ReplyMethod::Format(schema)) = by {
+        output_config.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
+    }
+    if let Some(word) = thinking.word {
+        output_config.insert("effort".to_owned(), word.into());
+    }
     let body = Body {
         model,
-        max_tokens: request.max_tokens.unwrap_or(MAX_TOKENS + profile.thinks),
+        max_tokens: profile.within_largest(request.max_tokens.unwrap_or(MAX_TOKENS + profile.thinks)),
         stream: true,
         system: instructed.as_deref().or(request.system.as_deref()).filter(|system| !system.is_empty()),
         messages: turns(context, &request.messages),
         tools,
         tool_choice,
-        output_config: match by {
-            Some(ReplyMethod::Format(schema)) => Some(json!({"format": {"type": "json_schema", "schema": schema}})),
-            _ => None,
-        },
+        output_config,
         temperature: request
             .temperature
-            .filter(|_| !profile.refuses(RequestPart::Temperature))
+            .filter(|_| !profile.refuses(RequestPart::Temperature) && !begins_to_think)
             .map(|temperature| temperature.min(1.0)),
-        top_p: request.top_p.filter(|_| profile.takes_top_p()),
+        top_p: request.top_p.filter(|_| profile.takes_top_p() && !begins_to_think),
         stop_sequences: &request.stop,
-        options: profile.options(request),
+        options,
     };
     serde_json::to_vec(&body).expect("plain data with text keys is always JSON")
 }

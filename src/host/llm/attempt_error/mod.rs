@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::families::ModelProfile;
-use super::provider::Provider;
+use super::provider::{Provider, Wire};
 use super::refusal::Refusal;
 use crate::error::{Code, Failure};
 use crate::host::network::CertificateFault;
@@ -56,6 +56,11 @@ impl AttemptError {
 }
 
 impl CallContext<'_> {
+    /// Returns the wire that the call goes by.
+    pub(super) fn wire(&self) -> Wire {
+        self.profile.wire.filter(|_| self.provider.wire_by_family).unwrap_or(self.provider.wire)
+    }
+
     /// Returns the provider's scheme, host and port, without a password that may stand in the address.
     pub(super) fn origin(&self) -> String {
         self.provider.base.origin().ascii_serialization()

@@ -10,7 +10,7 @@ use super::attempt_error::{AttemptError, CallContext};
 use super::partial_reply::{Assemble, ReplyStage};
 use super::provider::Wire;
 use super::stream::{self, ResponseBody};
-use super::{anthropic, openai};
+use super::{anthropic, openai, responses};
 use crate::error::{Code, Failure, Result};
 use crate::host::network::{self, Network};
 use crate::model::chat::{ChatReply, ChatRequest};
@@ -29,16 +29,17 @@ pub(super) fn client(network: &Network) -> Result<reqwest::Client> {
 /// Writes the request of one attempt.
 pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result<Request> {
     let CallContext { provider, model, key, .. } = context;
-    let (path, body) = match provider.wire {
+    let (path, body) = match context.wire() {
         Wire::OpenAi => (openai::PATH, openai::body(context, request)),
         Wire::Anthropic => (anthropic::PATH, anthropic::body(context, request)),
+        Wire::Responses => (responses::PATH, responses::body(context, request)),
     };
     let mut http = Request::new(Method::POST, endpoint(&provider.base, model, path));
     *http.body_mut() = Some(body.into());
     let headers = http.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let (usual_header, usual_prefix) = match provider.wire {
-        Wire::OpenAi => (AUTHORIZATION, "Bearer "),
+    let (usual_header, usual_prefix) = match context.wire() {
+        Wire::OpenAi | Wire::Responses => (AUTHORIZATION, "Bearer "),
         Wire::Anthropic => {
             headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
             (HeaderName::from_static("x-api-key"), "")
@@ -90,9 +91,10 @@ pub(super) async fn attempt(
         let wait = retry_after(response.headers(), Utc::now());
         return Err(context.status_error(status, wait, &stream::read_start(response).await));
     }
-    let mut reply: Box<dyn Assemble + '_> = match context.provider.wire {
+    let mut reply: Box<dyn Assemble + '_> = match context.wire() {
         Wire::OpenAi => Box::new(openai::Reply::new(context, request)),
         Wire::Anthropic => Box::new(anthropic::Reply::new(context, request)),
+        Wire::Responses => Box::new(responses::Reply::new(context, request)),
     };
     let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if kind.contains("json") {

@@ -8,10 +8,10 @@ use super::gguf::Gguf;
 use super::grammar::{Grammars, Guide, LengthBounds, count_strings};
 use super::prompt::ChatTemplate;
 use super::sample::{Sampler, discourage};
-use super::stop_texts::StopTexts;
 use super::transformer::Transformer;
 use super::vocabulary::{Decoder, Vocabulary};
 use crate::error::{Code, Failure, Result};
+use crate::host::llm::stop_texts::StopTexts;
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 use crate::model::text::excerpt;
 

@@ -24,7 +24,6 @@ mod prompt;
 mod quantized;
 mod sample;
 mod settings;
-mod stop_texts;
 #[cfg(test)]
 mod tests;
 mod transformer;

@@ -6,7 +6,7 @@ mod request;
 use reply::Thought;
 
 pub(super) use reply::Reply;
-pub(super) use request::body;
+pub(super) use request::{BEGIN, body};
 
 /// The path that is appended to the base URL.
 pub(super) const PATH: &str = "chat/completions";

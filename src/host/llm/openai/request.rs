@@ -7,24 +7,23 @@ use serde_json::Value;
 
 use super::Thought;
 use crate::host::llm::attempt_error::CallContext;
+use crate::host::llm::effort::REASONING_EFFORT;
 use crate::host::llm::provider::MaxTokensField;
 use crate::host::llm::refusal::RequestPart;
-use crate::host::llm::{schema, state};
+use crate::host::llm::{effort, schema, state};
 use crate::model::chat::{ChatRequest, Message, Role, Tool, ToolCall, ToolChoice};
 
 /// The instruction for a model that cannot be forced to call a tool. Anthropic's API gets no such instruction: its models
 /// bind their thinking to the system prompt, which must not change from one call to the next.
-const BEGIN: &str = "Begin with a tool: call one of them before you answer.";
-
-/// The member of the body by which a flow's provider options may say how much a model thinks.
-const EFFORT: &str = "reasoning_effort";
+pub(in crate::host::llm) const BEGIN: &str = "Begin with a tool: call one of them before you answer.";
 
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
     messages: Vec<Turn<'a>>,
     stream: bool,
-    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Function<&'a Tool>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,8 +58,8 @@ struct Turn<'a> {
     role: &'static str,
     /// Null beside tool calls: some servers refuse an empty text there.
     content: Option<&'a str>,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    reasoning_content: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<MessageToolCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,21 +103,15 @@ struct JsonSchema<'a> {
 /// Returns the body of this request.
 pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest) -> Vec<u8> {
     let CallContext { provider, model, profile, .. } = context;
-    let takes_schemas = provider.json_schema && !profile.refuses(RequestPart::ResponseFormat);
-    let native = request.schema.as_ref().filter(|schema| takes_schemas && schema::has_object_root(schema));
-    let instructed = match &request.schema {
-        Some(schema) if native.is_none() || provider.schema_in_prompt => {
-            Some(schema::prompt_with_schema(request.system.as_deref(), schema))
-        }
-        _ => None,
-    };
-    let system = instructed.as_deref().or(request.system.as_deref());
+    let native = schema::native(context, request);
+    let system = schema::system(request, native.as_ref());
     let needs_instruction = request.wants_tool() && profile.refuses(RequestPart::ToolChoice);
-    let forced_system = needs_instruction.then(|| [system.unwrap_or_default(), BEGIN].join("\n\n").trim().to_owned());
-    let system = forced_system.as_deref().or(system).map(|text| Turn {
+    let forced_system =
+        needs_instruction.then(|| [system.as_deref().unwrap_or_default(), BEGIN].join("\n\n").trim().to_owned());
+    let system = forced_system.as_deref().or(system.as_deref()).map(|text| Turn {
         role: "system",
         content: Some(text),
-        reasoning_content: String::new(),
+        reasoning_content: None,
         tool_calls: Vec::new(),
         tool_call_id: None,
     });
@@ -126,27 +119,36 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         MaxTokensField::MaxCompletionTokens => !profile.refuses(RequestPart::MaxCompletionTokens),
         MaxTokensField::MaxTokens => profile.refuses(RequestPart::MaxTokens),
     };
-    let effort = profile.effort_with_tools.as_deref().filter(|_| !profile.refuses(RequestPart::ReasoningEffort));
+    let limit = request.max_tokens.map(|limit| profile.within_largest(limit));
+    let thinking = effort::thinking(context, request);
+    let with_tools = profile.effort_with_tools.as_deref().filter(|_| {
+        !request.tools.is_empty()
+            && !profile.refuses(RequestPart::ReasoningEffort)
+            && !request.provider_options.contains_key(REASONING_EFFORT)
+    });
+    let mut options = profile.options(request);
+    for (name, value) in thinking.members.into_iter().flatten() {
+        options.entry(name).or_insert(value);
+    }
     let body = Body {
         model,
         messages: system.into_iter().chain(request.messages.iter().map(|message| turn(context, message))).collect(),
         stream: true,
-        stream_options: StreamOptions { include_usage: true },
+        stream_options: (!profile.refuses(RequestPart::StreamOptions)).then_some(StreamOptions { include_usage: true }),
         tools: request.tools.iter().map(|tool| Function { r#type: "function", function: tool }).collect(),
         tool_choice: request.tool_choice.filter(|_| !profile.refuses(RequestPart::ToolChoice)),
-        response_format: native.map(|schema| ResponseFormat {
+        response_format: native.as_ref().map(|native| ResponseFormat {
             r#type: "json_schema",
-            json_schema: JsonSchema { name: "reply", strict: schema::is_strict(schema), schema },
+            json_schema: JsonSchema { name: "reply", strict: native.strict, schema: &native.schema },
         }),
-        max_tokens: request.max_tokens.filter(|_| !new_field),
-        max_completion_tokens: request.max_tokens.filter(|_| new_field),
+        max_tokens: limit.filter(|_| !new_field),
+        max_completion_tokens: limit.filter(|_| new_field),
         temperature: request.temperature.filter(|_| !profile.refuses(RequestPart::Temperature)),
-        reasoning_effort: effort
-            .filter(|_| !request.tools.is_empty() && !request.provider_options.contains_key(EFFORT)),
-        seed: request.seed,
+        reasoning_effort: with_tools.or(thinking.word),
+        seed: request.seed.filter(|_| !profile.refuses(RequestPart::Seed)),
         top_p: request.top_p.filter(|_| profile.takes_top_p()),
-        stop: &request.stop,
-        options: profile.options(request),
+        stop: if profile.refuses(RequestPart::Stop) { &[] } else { &request.stop },
+        options,
     };
     serde_json::to_vec(&body).expect("plain data with text keys is always JSON")
 }
@@ -154,6 +156,9 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
 fn turn<'a>(context: CallContext<'_>, message: &'a Message) -> Turn<'a> {
     let mut thought: Thought = state::of(context, message).unwrap_or_default();
     let calls = message.tool_calls.iter().enumerate();
+    // Where the field must be there, it is so also for a turn that another model made, or one that was made without thought.
+    let keeps = context.profile.keeps_thoughts && !message.tool_calls.is_empty();
+    let reasoning = Some(std::mem::take(&mut thought.reasoning_content)).filter(|text| keeps || !text.is_empty());
     Turn {
         role: match message.role {
             Role::User => "user",
@@ -162,7 +167,7 @@ fn turn<'a>(context: CallContext<'_>, message: &'a Message) -> Turn<'a> {
         },
         content: Some(message.content.as_str()).filter(|content| !content.is_empty() || message.tool_calls.is_empty()),
         tool_calls: calls.map(|(index, one)| call(one, thought.calls.remove(&index))).collect(),
-        reasoning_content: thought.reasoning_content,
+        reasoning_content: reasoning,
         tool_call_id: message.tool_call_id.as_deref(),
     }
 }

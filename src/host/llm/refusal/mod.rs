@@ -15,10 +15,20 @@ pub(super) enum RequestPart {
     ToolChoice,
     ResponseFormat,
     OutputConfig,
+    /// A schema in requests with tools.
+    SchemaWithTools,
+    /// A schema that the server took, and did not hold its reply to.
+    IgnoredSchema,
     /// The limit of a reply, by its older name and by its newer one.
     MaxTokens,
     MaxCompletionTokens,
     ReasoningEffort,
+    Stop,
+    Seed,
+    /// The wish to be told the count of tokens at the end of a stream.
+    StreamOptions,
+    /// The wish to get the model's sealed thinking.
+    Include,
     /// Thinking in requests with tools, which some models do unless `reasoning_effort` forbids it.
     Thinking,
     /// The model's earlier thinking in this conversation.
@@ -34,7 +44,7 @@ pub(super) struct Refusal {
 }
 
 /// Words by which servers refuse a parameter altogether. A value out of range is refused in other words.
-const REFUSING: [&str; 14] = [
+const REFUSING: [&str; 18] = [
     "unsupported",
     "not support",
     "n't support",
@@ -49,10 +59,14 @@ const REFUSING: [&str; 14] = [
     "may not be",
     "no longer",
     "invalid schema",
+    "extra_forbidden",
+    "failed to parse grammar",
+    "failed to initialize samplers",
+    "is mandatory",
 ];
 
 impl RequestPart {
-    const ON_THE_WIRE: [RequestPart; 8] = [
+    const ON_THE_WIRE: [RequestPart; 12] = [
         RequestPart::Temperature,
         RequestPart::TopP,
         RequestPart::ToolChoice,
@@ -61,6 +75,10 @@ impl RequestPart {
         RequestPart::MaxTokens,
         RequestPart::MaxCompletionTokens,
         RequestPart::ReasoningEffort,
+        RequestPart::Stop,
+        RequestPart::Seed,
+        RequestPart::StreamOptions,
+        RequestPart::Include,
     ];
 
     /// Returns the part's name in a body first, and then the other names that servers use for it.
@@ -68,13 +86,34 @@ impl RequestPart {
         match self {
             RequestPart::Temperature => &["temperature"],
             RequestPart::TopP => &["top_p"],
-            RequestPart::ToolChoice => &["tool_choice", "tool choice"],
-            RequestPart::ResponseFormat => &["response_format", "response format", "json_schema"],
+            RequestPart::ToolChoice => &["tool_choice", "tool choice", "toolchoice"],
+            RequestPart::ResponseFormat => &[
+                "response_format",
+                "response format",
+                "json_schema",
+                "text.format",
+                "structured outputs",
+                "grammar",
+                "samplers",
+            ],
             RequestPart::OutputConfig => &["output_config", "output_format", "schema", "grammar"],
             RequestPart::MaxTokens => &["max_tokens"],
             RequestPart::MaxCompletionTokens => &["max_completion_tokens"],
-            RequestPart::ReasoningEffort => &["reasoning_effort"],
-            RequestPart::Thinking | RequestPart::State => &[],
+            RequestPart::ReasoningEffort => &[
+                "reasoning_effort",
+                "reasoningeffort",
+                "reasoning.effort",
+                "effort level",
+                "support thinking",
+                "reasoning is mandatory",
+            ],
+            RequestPart::Stop => &["stop"],
+            RequestPart::Seed => &["seed"],
+            RequestPart::StreamOptions => &["stream_options", "include_usage"],
+            RequestPart::Include => &["include", "encrypted content"],
+            RequestPart::SchemaWithTools | RequestPart::IgnoredSchema | RequestPart::Thinking | RequestPart::State => {
+                &[]
+            }
         }
     }
 
@@ -86,6 +125,24 @@ impl RequestPart {
             RequestPart::ToolChoice => format!("{model} cannot be made to call a tool: in this run it decides itself"),
             RequestPart::ResponseFormat | RequestPart::OutputConfig => {
                 format!("{model} does not hold its replies to this schema: in this run the prompt spells it out")
+            }
+            RequestPart::SchemaWithTools => {
+                format!(
+                    "{model} holds no reply to a schema where it has tools: there the prompt spells it out in this run"
+                )
+            }
+            RequestPart::IgnoredSchema => {
+                format!(
+                    "{model} did not hold its reply to the schema: from now on the prompt spells schemas out in this run"
+                )
+            }
+            RequestPart::Stop => format!("{model} takes no stop texts: in this run its replies are cut here"),
+            RequestPart::Seed => format!("{model} takes no seed: it is left out in this run"),
+            RequestPart::StreamOptions => {
+                format!("{model} takes no stream_options: they are left out in this run, and tokens may be uncounted")
+            }
+            RequestPart::Include => {
+                format!("{model} has no sealed thinking to give: in this run it is not asked for that")
             }
             RequestPart::MaxTokens => {
                 format!("{model} wants max_completion_tokens in the place of max_tokens: so it is in this run")
@@ -113,18 +170,24 @@ impl Refusal {
         let message = self.message.to_lowercase();
         let effort = RequestPart::ReasoningEffort.names()[0];
         if body_fields.contains_key("tools")
-            && !body_fields.contains_key(effort)
+            && body_fields.get(effort).is_none_or(|effort| effort != "none")
             && message.contains(effort)
+            && message.contains("tools")
             && message.contains("none")
         {
             return Some(RequestPart::Thinking);
+        }
+        let has = |name: &str| body_fields.contains_key(name);
+        if has("tools") && has("response_format") && message.contains("combined with tool") {
+            return Some(RequestPart::SchemaWithTools);
         }
         if !REFUSING.iter().any(|words| message.contains(words)) {
             return None;
         }
         let position = |part: &RequestPart| part.names().iter().filter_map(|name| find_word(&message, name)).min();
         let candidates = RequestPart::ON_THE_WIRE.into_iter().filter(|part| part.is_in(wire, &body_fields));
-        let by_field = candidates.clone().find(|part| self.param.split(['.', '[']).next() == Some(part.names()[0]));
+        let field = self.param.split(['.', '[']).next();
+        let by_field = candidates.clone().find(|part| field.is_some() && field == part.member(wire));
         by_field.or_else(|| {
             candidates.filter(|part| self.param.is_empty() && position(part).is_some()).min_by_key(position)
         })
@@ -135,14 +198,32 @@ impl Refusal {
         let message = self.message.to_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
         has(&["signature", "`thinking`"]) && has(&["invalid", "not valid", "cannot be modified", "bound to"])
+            || has(&["encrypted content"]) && has(&["could not be verified", "could not be decrypted"])
+            || has(&["item 'rs_", "item with id 'rs_", "'reasoning'"]) && has(&["without its required", "not found"])
     }
 }
 
 impl RequestPart {
-    fn is_in(self, wire: Wire, body_fields: &Map<String, Value>) -> bool {
-        // Anthropic's API has only one name for the limit, and requires it.
-        let other_name = matches!(self, RequestPart::MaxTokens | RequestPart::MaxCompletionTokens);
-        body_fields.contains_key(self.names()[0]) && (wire == Wire::OpenAi || !other_name)
+    /// Returns the member of a body that has this part; `None` if the wire has none that can be left out.
+    fn member(self, wire: Wire) -> Option<&'static str> {
+        match (wire, self) {
+            // These wires have only one name for the limit.
+            (Wire::Anthropic | Wire::Responses, RequestPart::MaxTokens | RequestPart::MaxCompletionTokens) => None,
+            (Wire::Anthropic, RequestPart::ReasoningEffort) => Some("output_config"),
+            (Wire::Anthropic, RequestPart::Stop) => Some("stop_sequences"),
+            (Wire::Responses, RequestPart::ReasoningEffort) => Some("reasoning"),
+            (Wire::Responses, RequestPart::ResponseFormat) => Some("text"),
+            _ => self.names().first().copied(),
+        }
+    }
+
+    fn is_in(self, wire: Wire, body: &Map<String, Value>) -> bool {
+        let Some(value) = self.member(wire).and_then(|member| body.get(member)) else { return false };
+        match (wire, self) {
+            (Wire::Anthropic, RequestPart::OutputConfig) => value.get("format").is_some(),
+            (Wire::Anthropic | Wire::Responses, RequestPart::ReasoningEffort) => value.get("effort").is_some(),
+            _ => true,
+        }
     }
 }
 

@@ -160,6 +160,7 @@ fn known_provider(
     let json_schema = user_config.json_schema.unwrap_or(defaults.json_schema);
     Ok(Provider {
         wire: user_config.wire.unwrap_or(defaults.wire),
+        wire_by_family: user_config.wire.is_none() && !moved,
         key: match unset.is_empty() {
             // Servers of one's own mostly want no key.
             true => {
@@ -175,7 +176,8 @@ fn known_provider(
         silence: limit(defaults.name, "timeout_seconds", user_config.timeout_seconds, SILENCE)?,
         call_limit: limit(defaults.name, "call_seconds", user_config.call_seconds, WHOLE_CALL)?,
         json_schema,
-        schema_in_prompt: moved || defaults.models_path.is_some() || !json_schema,
+        schema_by_family: user_config.json_schema.is_none(),
+        may_ignore_schemas: moved || defaults.models_path.is_some() || !json_schema,
         max_tokens_field: user_config.max_tokens_field.unwrap_or(if moved {
             MaxTokensField::MaxTokens
         } else {
@@ -207,6 +209,7 @@ fn custom_provider(name: &str, user_config: &ProviderConfig, variables: &BTreeMa
     Ok(Provider {
         name: name.to_owned(),
         wire: user_config.wire.unwrap_or(Wire::OpenAi),
+        wire_by_family: false,
         base: address(&format!("models.providers.{name}.base_url"), url)?,
         moved: true,
         key: key_source(
@@ -222,7 +225,8 @@ fn custom_provider(name: &str, user_config: &ProviderConfig, variables: &BTreeMa
         silence: limit(name, "timeout_seconds", user_config.timeout_seconds, SILENCE)?,
         call_limit: limit(name, "call_seconds", user_config.call_seconds, WHOLE_CALL)?,
         json_schema: user_config.json_schema.unwrap_or(true),
-        schema_in_prompt: true,
+        schema_by_family: false,
+        may_ignore_schemas: true,
         max_tokens_field: user_config.max_tokens_field.unwrap_or(MaxTokensField::MaxTokens),
     })
 }

@@ -22,7 +22,7 @@ fn with_nothing_said_each_provider_has_its_own_address_and_misses_its_key() {
     let openai = provider(&settings, "openai");
     assert_eq!(openai.base.as_str(), "https://api.openai.com/v1");
     assert!(matches!(&openai.key, KeySource::Missing(names) if names == &["OPENAI_API_KEY"]), "a blank is no key");
-    assert_eq!((openai.max_parallel, openai.schema_in_prompt), (PARALLEL_PUBLIC, false));
+    assert_eq!((openai.max_parallel, openai.may_ignore_schemas), (PARALLEL_PUBLIC, false));
     assert!(matches!(provider(&settings, "ollama").key, KeySource::NotNeeded));
 }
 
@@ -32,8 +32,8 @@ fn variables_move_a_provider_and_less_is_taken_for_granted_there() {
         settings(&[("OPENAI_BASE_URL", "http://127.0.0.1:9/v1/"), ("GOOGLE_API_KEY", "planted")], "{}").unwrap();
     let openai = provider(&settings, "openai");
     assert_eq!(openai.base.as_str(), "http://127.0.0.1:9/v1/");
-    assert_eq!((openai.max_parallel, openai.schema_in_prompt), (PARALLEL_OWN, true));
-    assert_eq!(openai.max_tokens_field, MaxTokensField::MaxTokens);
+    assert_eq!((openai.max_parallel, openai.may_ignore_schemas), (PARALLEL_OWN, true));
+    assert_eq!((openai.max_tokens_field, openai.wire_by_family), (MaxTokensField::MaxTokens, false));
     assert!(matches!(provider(&settings, "gemini").key, KeySource::Variable { name, .. } if name == "GOOGLE_API_KEY"));
     assert!(!format!("{settings:?}").contains("planted"), "{settings:?}");
 }

@@ -3,6 +3,7 @@
 #[path = "../../../../tests/support/model_server.rs"]
 pub(super) mod model_server;
 
+mod families;
 mod faults;
 mod limits;
 mod manners;

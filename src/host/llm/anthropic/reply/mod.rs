@@ -91,7 +91,7 @@ struct Counts {
 }
 
 impl<'a> Reply<'a> {
-    pub(in crate::host::llm) fn new(context: CallContext<'a>, request: &ChatRequest) -> Reply<'a> {
+    pub(in crate::host::llm) fn new(context: CallContext<'a>, request: &'a ChatRequest) -> Reply<'a> {
         let by_tool = matches!(reply_method(context.profile, request), Some(ReplyMethod::Tool));
         Reply { partial: PartialReply::new(context, request), by_tool, open: BlockKind::Other, thought: Vec::new() }
     }
@@ -104,7 +104,7 @@ impl<'a> Reply<'a> {
             }
             "tool_use" if self.by_tool && content.name.as_deref() == Some(REPLY_TOOL) => {
                 // Text before the structured reply is not part of it.
-                self.partial.text.clear();
+                self.partial.clear_text();
                 BlockKind::Reply
             }
             "tool_use" => {
@@ -210,7 +210,7 @@ impl Assemble for Reply<'_> {
             // Pings, and events that this version does not know: the API announces that it will add some.
             _ => {}
         }
-        Ok(self.partial.stage())
+        Ok(self.partial.stage(on_text))
     }
 
     fn push_body(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError> {
@@ -225,7 +225,9 @@ impl Assemble for Reply<'_> {
         }
         let reason = message.stop_reason.take();
         self.start(message);
-        reason.map_or(Ok(()), |reason| self.stop(&reason))
+        reason.map_or(Ok(()), |reason| self.stop(&reason))?;
+        self.partial.stage(on_text);
+        Ok(())
     }
 
     fn into_reply(mut self: Box<Self>) -> Result<ChatReply, AttemptError> {

@@ -56,10 +56,32 @@ struct ChunkChoice {
 
 #[derive(Deserialize)]
 struct Delta {
-    content: Option<String>,
+    content: Option<Content>,
     refusal: Option<String>,
     reasoning_content: Option<String>,
     tool_calls: Option<Vec<CallPiece>>,
+}
+
+/// The text of a reply: as it is, or in parts (Mistral, where the model thinks).
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<ContentPart>),
+}
+
+#[derive(Deserialize)]
+struct ContentPart {
+    text: Option<String>,
+}
+
+impl Content {
+    fn into_text(self) -> String {
+        match self {
+            Content::Text(text) => text,
+            Content::Parts(parts) => parts.into_iter().filter_map(|part| part.text).collect(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -94,7 +116,7 @@ struct Details {
 }
 
 impl<'a> Reply<'a> {
-    pub(in crate::host::llm) fn new(context: CallContext<'a>, request: &ChatRequest) -> Reply<'a> {
+    pub(in crate::host::llm) fn new(context: CallContext<'a>, request: &'a ChatRequest) -> Reply<'a> {
         Reply {
             partial: PartialReply::new(context, request),
             places: Vec::new(),
@@ -122,7 +144,7 @@ impl<'a> Reply<'a> {
         // The request asks for one reply, so further choices would be an error of the server.
         let Some(choice) = chunk.choices.into_iter().flatten().next() else { return Ok(()) };
         if let Some(delta) = choice.delta {
-            self.partial.add(&delta.content.unwrap_or_default(), on_text);
+            self.partial.add(&delta.content.map(Content::into_text).unwrap_or_default(), on_text);
             self.refusal.push_str(&delta.refusal.unwrap_or_default());
             self.thought.reasoning_content.push_str(&delta.reasoning_content.unwrap_or_default());
             for piece in delta.tool_calls.unwrap_or_default() {
@@ -134,10 +156,12 @@ impl<'a> Reply<'a> {
         }
         match choice.finish_reason.as_deref() {
             None | Some("") => {}
-            Some("length" | "max_tokens") => self.partial.finish = Some(FinishReason::Length),
+            Some("length" | "max_tokens" | "model_length") => self.partial.finish = Some(FinishReason::Length),
             Some("tool_calls" | "function_call") => self.partial.finish = Some(FinishReason::ToolCalls),
             Some("content_filter") => return Err(self.partial.context.refusal_error(&self.refusal)),
-            Some("error") => return Err(self.partial.context.broken_reply("was broken off by the provider")),
+            Some("error" | "insufficient_system_resource") => {
+                return Err(self.partial.context.broken_reply("was broken off by the provider"));
+            }
             // Servers have many words for the normal end: stop, eos, end_turn.
             Some(_) => self.partial.finish = Some(FinishReason::Stop),
         }
@@ -192,12 +216,14 @@ impl Assemble for Reply<'_> {
         let chunk = self.partial.parse(data)?;
         on_text("");
         self.take(chunk, on_text)?;
-        Ok(self.partial.stage())
+        Ok(self.partial.stage(on_text))
     }
 
     fn push_body(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError> {
         let chunk = self.partial.parse(body)?;
-        self.take(chunk, on_text)
+        self.take(chunk, on_text)?;
+        self.partial.stage(on_text);
+        Ok(())
     }
 
     fn into_reply(mut self: Box<Self>) -> Result<ChatReply, AttemptError> {

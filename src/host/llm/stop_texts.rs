@@ -16,8 +16,15 @@ impl<'a> StopTexts<'a> {
 
     /// Cuts a reply before the first stop text in it; returns whether there is one.
     pub(super) fn cut(&self, reply: &mut String) -> bool {
-        let first = self.texts.iter().filter_map(|text| reply.find(text.as_str())).min();
-        first.inspect(|at| reply.truncate(*at)).is_some()
+        // What was shown has no part of a stop text, so that a long reply is not searched again with each piece.
+        let new = reply.get(self.shown..).unwrap_or_default();
+        let first = self.texts.iter().filter_map(|text| new.find(text.as_str())).min();
+        first.inspect(|at| reply.truncate(self.shown + at)).is_some()
+    }
+
+    /// Forgets what was shown, for a text that begins anew.
+    pub(super) fn start_again(&mut self) {
+        self.shown = 0;
     }
 
     /// Shows what was not shown yet: all of it at the end, before that without what may become a stop text.

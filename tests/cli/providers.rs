@@ -176,7 +176,8 @@ fn cell(provider: Provider, flow: Flow) -> Result<(String, BTreeSet<&'static str
     let told: Vec<String> =
         ended.of_type("notice").iter().map(|event| event["text"].as_str().unwrap_or_default().to_owned()).collect();
     let mut wrong = seen.wrong.clone();
-    if provider == Provider::AzureOwnNames {
+    // What nobody can know of a provider of one's own, and of a name of one's own, is learnt.
+    if matches!(provider, Provider::AzureOwnNames | Provider::Mistral) {
         wrong.extend(not_learnt(&seen, &told, name));
     } else {
         wrong.extend(seen.refused.iter().map(|words| format!("refused: {words}")));

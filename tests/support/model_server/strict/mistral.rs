@@ -121,7 +121,7 @@ pub(super) const RULES: Rules = Rules {
         .code("3280"),
     ],
     voice: Voice {
-        thinks: 300,
+        thinks: 100,
         unasked: true,
         thought: Thought::Parts,
         calls: Calls::Whole,

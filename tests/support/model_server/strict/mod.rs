@@ -160,7 +160,7 @@ impl Strict {
         self.seen.clone()
     }
 
-    /// Puts this provider before a script. The script is shown each request as one of chat completions.
+    /// Puts this provider before a script, which at home is shown each request as one of chat completions.
     pub fn before(
         self,
         script: impl Fn(&Request) -> Response + Send + Sync + 'static,
@@ -174,7 +174,8 @@ impl Strict {
                 let body = (rules.errors)(&refusal).to_string();
                 return Response::plain(refusal.status, body).header("content-type", "application/json");
             }
-            let shown = neutral::chat(request);
+            // Elsewhere a script is shown what a plain server would show it, so that the two can be compared.
+            let shown = if self.at_home { neutral::chat(request) } else { request.clone() };
             self.note(request, &shown);
             let quiet = !rules.voice.thinks(&request.body);
             let limit = neutral::limit(&request.body);

@@ -4,11 +4,13 @@ use clap::parser::ValueSource;
 use clap::{Arg, Args, Command, FromArgMatches};
 
 use crate::cli::budget::BudgetArgs;
+use crate::cli::effort::EffortArgs;
 use crate::cli::front::FrontArgs;
 use crate::cli::grants::{GrantArgs, ReadArgs, with_grant_options};
 use crate::cli::texts::TextReader;
 use crate::cli::{commands, named, output, params};
 use crate::error::{Code, Exit, Failure, Result};
+use crate::model::choice::RunEfforts;
 use crate::model::command::Grants;
 use crate::model::text::{clean, shell};
 use crate::pack::resolve;
@@ -24,6 +26,8 @@ struct HostArgs {
     /// The model for this run: `provider/model`, a provider, or an alias
     #[arg(long, value_name = "NAME", global = true)]
     model: Option<String>,
+    #[command(flatten)]
+    effort: EffortArgs,
     /// Language of the flow, two letters [default: from the locale]
     #[arg(long, value_name = "LANG", global = true)]
     lang: Option<String>,
@@ -125,6 +129,11 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
         origins: texts.origins,
         by_name: !resolve::is_path(wanted),
         model: of_host.model,
+        efforts: RunEfforts {
+            run: of_host.effort.effort,
+            default: machine.config.models.effort,
+            ..RunEfforts::default()
+        },
         only_model: false,
         lang: of_host.lang,
         seed: of_host.seed,

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::cli::budget::BudgetArgs;
+use crate::cli::effort::EffortArgs;
 use crate::cli::foreign::{self, ExplicitTerms, Terms};
 use crate::cli::front::FrontArgs;
 use crate::cli::grants::GrantArgs;
@@ -21,6 +22,7 @@ use crate::journal::lines::Fork;
 use crate::lua::flow::Flow;
 use crate::lua::manifest::FlowCommand;
 use crate::model::budget::Budget;
+use crate::model::choice::RunEfforts;
 use crate::model::command::Grants;
 use crate::model::param::ParamOrigin;
 use crate::model::text::excerpt;
@@ -41,6 +43,8 @@ pub(super) struct ForkArgs {
     /// The model, instead of the run's
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
+    #[command(flatten)]
+    effort: EffortArgs,
     /// Give a param another value; several times for a list
     #[arg(long, value_name = "PARAM=VALUE")]
     set: Vec<String>,
@@ -54,7 +58,7 @@ pub(super) struct ForkArgs {
     #[command(flatten)]
     budget: BudgetArgs,
     /// For a run that you did not begin here: the flow, its params, permissions and models, as for `nietz run`
-    #[arg(last = true, value_name = "FLOW [ARGS]", conflicts_with_all = ["set", "model"])]
+    #[arg(last = true, value_name = "FLOW [ARGS]", conflicts_with_all = ["set", "model", "effort"])]
     words: Vec<String>,
 }
 
@@ -79,6 +83,12 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
             let mut params = open.params.clone();
             let command = session.flow.command(open.command.as_deref())?;
             let origins = set(machine, &session.flow, command, (&mut params, open.origins), &args.set)?;
+            let efforts = RunEfforts {
+                run: args.effort.effort.or(open.efforts.run),
+                // It belongs to the name of the run's own model.
+                model: open.efforts.model.filter(|_| args.model.is_none()),
+                ..open.efforts
+            };
             let begin = NewRun {
                 command: open.command,
                 params,
@@ -86,6 +96,7 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
                 by_name: false,
                 only_model: open.only_model,
                 model: args.model.or(open.model),
+                efforts,
                 lang: Some(open.lang),
                 seed: Some(open.seed),
                 budget: Budget::default(),

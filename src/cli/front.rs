@@ -19,6 +19,9 @@ pub(super) struct FrontArgs {
     /// Show each request to a model and its reply, on standard error, without secrets
     #[arg(long, global = true)]
     pub verbose: bool,
+    /// Show what models think also of those that must be asked for it
+    #[arg(long, global = true)]
+    pub thoughts: bool,
     /// Trust this folder with what it asks for, in this run alone: for CI
     #[arg(long, global = true)]
     pub trust: bool,
@@ -31,6 +34,7 @@ impl FrontArgs {
             json: self.json || other.json,
             answers: self.answers.or(other.answers),
             verbose: self.verbose || other.verbose,
+            thoughts: self.thoughts || other.thoughts,
             trust: self.trust || other.trust,
         }
     }
@@ -42,6 +46,12 @@ impl FrontArgs {
 
     pub(super) fn front(&self) -> FrontOptions {
         let answers = self.answers.clone().filter(|_| !self.answers_by_pipe());
-        FrontOptions { json: self.json, answers, by_pipe: self.answers_by_pipe(), verbose: self.verbose }
+        FrontOptions {
+            json: self.json,
+            answers,
+            by_pipe: self.answers_by_pipe(),
+            verbose: self.verbose,
+            thoughts: self.thoughts,
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! `nietz log RUN`.
 
 use clap::Args;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::cli::output;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::journal::entries;
+use crate::model::budget::{self, Spent};
 use crate::model::text::excerpt;
 use crate::run::machine::{Machine, iso, time_of_day};
 
@@ -58,7 +60,7 @@ fn readable(entry: &Value) -> String {
         }
         "given" => ("  given together".to_owned(), keys(&entry["keys"])),
         "resume" => ("resumed".to_owned(), text(&entry["resume"]["at"])),
-        "end" => (format!("end: {}", text(&entry["end"]["status"])), text(&entry["end"]["failure"]["message"])),
+        "end" => (format!("end: {}", text(&entry["end"]["status"])), end(&entry["end"])),
         "outcome" => (format!("  = {}", short_key(entry)), outcome(entry)),
         _ => {
             let scope = text(&entry["scope"]);
@@ -106,6 +108,15 @@ fn request(entry: &Value) -> String {
         + &key
 }
 
+/// Formats what a process ended with: why, where it failed, and what its calls cost.
+fn end(end: &Value) -> String {
+    let spent: Vec<Spent> = Deserialize::deserialize(&end["spent"]).unwrap_or_default();
+    let cost = budget::cost(&spent).filter(|cost| *cost > 0.0).map(|cost| format!("${}", budget::dollars(cost)));
+    let saved = budget::saved(&spent).map(|saved| format!("caching saved ${}", budget::dollars(saved)));
+    let message = end["failure"]["message"].as_str().map(str::to_owned);
+    message.into_iter().chain(cost).chain(saved).collect::<Vec<_>>().join(" · ")
+}
+
 fn outcome(entry: &Value) -> String {
     if let Some(failure) = entry["failure"].as_object() {
         return format!(
@@ -116,6 +127,8 @@ fn outcome(entry: &Value) -> String {
     }
     let ok = &entry["ok"];
     let text = ok["text"].as_str().or_else(|| ok["path"].as_str()).or_else(|| ok.as_str());
-    let usage = ok["usage"]["output"].as_u64().map(|tokens| format!(" ({tokens} tokens)")).unwrap_or_default();
+    let thought =
+        ok["usage"]["reasoning"].as_u64().map(|tokens| format!(", {tokens} of them thinking")).unwrap_or_default();
+    let usage = ok["usage"]["output"].as_u64().map(|tokens| format!(" ({tokens} tokens{thought})")).unwrap_or_default();
     text.map_or_else(|| excerpt(&ok.to_string()), excerpt) + &usage
 }

@@ -9,6 +9,7 @@ mod commands;
 mod check;
 mod doctor;
 mod documents;
+mod effort;
 mod eject;
 mod explain;
 mod flows;

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 use crate::cli::output;
 use crate::error::{Exit, Result};
-use crate::host::llm::KeyState;
+use crate::host::llm::{KeyState, catalogue_as_of};
 use crate::run::machine::Machine;
 
 /// Show which models can be used, and which would be without a choice
@@ -56,8 +56,9 @@ fn overview(machine: &Machine) -> Result<Exit> {
         ]);
     }
     output::table(&table)?;
-    for (alias, model) in client.aliases() {
-        output::line(format!("alias {alias} = {model}"))?;
+    output::line(format!("default models and prices of {}", catalogue_as_of()))?;
+    for (alias, choice) in client.aliases() {
+        output::line(format!("alias {alias} = {choice}"))?;
     }
     Ok(Exit::Done)
 }

@@ -6,10 +6,12 @@ use crate::cli::output;
 use crate::cli::trust::overriding_files;
 use crate::error::{Exit, Failure, Result};
 use crate::host::Models;
-use crate::host::llm::{Client, prices_as_of};
+use crate::host::llm::{Client, catalogue_as_of};
 use crate::host::notify::NotifyConfig;
 use crate::lua::limits::FlowLimits;
 use crate::model::budget::{Budget, Price};
+use crate::model::chat::Effort;
+use crate::model::choice::{ModelChoice, RunEfforts};
 use crate::model::command::{self, Grants};
 use crate::model::permission::{GitAccess, Permission, Permissions};
 use crate::run::live::NewRun;
@@ -26,7 +28,9 @@ struct Plan {
     /// The model of calls that name none, and why it was chosen.
     model: Option<Result<(String, String), Failure>>,
     prices: Vec<(String, Option<Price>)>,
-    aliases: Vec<(String, String)>,
+    /// How much models are to think, where calls and personas say nothing of that.
+    effort: Option<Effort>,
+    aliases: Vec<(String, ModelChoice)>,
     /// Path below the workspace of each collection, by name.
     documents: Vec<(String, String)>,
     permissions: Permissions,
@@ -44,13 +48,14 @@ struct Plan {
 pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: bool) -> Result<Exit> {
     let client = crate::run::models::client(machine)?;
     let manifest = &session.flow.manifest;
-    let model = manifest.permissions.llm.then(|| runtime()?.block_on(choose_model(&client, begin.model.as_deref())));
-    let aliases: Vec<(String, String)> = match manifest.permissions.llm {
+    let named = begin.model.as_deref();
+    let model = manifest.permissions.llm.then(|| runtime()?.block_on(choose_model(&client, named)));
+    let aliases: Vec<(String, ModelChoice)> = match manifest.permissions.llm {
         true => client.aliases().clone().into_iter().collect(),
         false => Vec::new(),
     };
     let mut names: Vec<String> = model.iter().flatten().map(|(model, _)| model.clone()).collect();
-    names.extend(aliases.iter().map(|(_, model)| model.clone()));
+    names.extend(aliases.iter().map(|(_, choice)| choice.model.clone()));
     names.sort();
     names.dedup();
     let plan = Plan {
@@ -60,6 +65,7 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: b
         command: begin.command.clone(),
         prices: names.into_iter().map(|name| (name.clone(), client.price(&name))).collect(),
         model,
+        effort: RunEfforts { model: client.effort_of(named), ..begin.efforts.clone() }.of(None),
         aliases,
         documents: manifest
             .collections
@@ -160,8 +166,11 @@ impl Plan {
             Some(Ok((model, why))) => add("model", format!("{model} ({why})")),
             Some(Err(failure)) => add("model", format!("none: {}", failure.message)),
         }
-        for (alias, model) in &self.aliases {
-            add("", format!("{alias} means {model}"));
+        if let Some(effort) = self.effort {
+            add("effort", effort.name().to_owned());
+        }
+        for (alias, choice) in &self.aliases {
+            add("", format!("{alias} means {choice}"));
         }
         let mut head = "prices";
         for (model, price) in &self.prices {
@@ -175,10 +184,11 @@ impl Plan {
             Some(Err(failure)) => json!({ "failure": failure }),
             None => Value::Null,
         };
+        let aliases: Value = self.aliases.iter().map(|(alias, choice)| (alias.clone(), choice.to_string())).collect();
         let map = |pairs: &[(String, String)]| -> Value { pairs.iter().cloned().collect() };
         json!({
             "flow": self.name, "summary": self.summary, "source": self.source, "command": self.command,
-            "model": model, "aliases": map(&self.aliases), "documents": map(&self.documents),
+            "model": model, "effort": self.effort, "aliases": aliases, "documents": map(&self.documents),
             "prices": self.prices.iter().map(|(model, price)| (model.clone(), json!(price))).collect::<Value>(),
             "files": self.permissions.files, "git": self.permissions.git, "commands": self.permissions.commands(),
             "grants": self.grants, "notify": self.permissions.notify.then_some(&self.notify),
@@ -193,7 +203,7 @@ fn describe_price(price: Option<Price>) -> String {
         None => "not known; a limit on cost cannot be kept with it".to_owned(),
         Some(price) if price == Price::FREE => "free".to_owned(),
         Some(Price { input, output, .. }) => {
-            format!("{input} US dollars for a million tokens in, {output} out (known as of {})", prices_as_of())
+            format!("{input} US dollars for a million tokens in, {output} out (known as of {})", catalogue_as_of())
         }
     }
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::cli::output;
 use crate::engine::run_records::Origin;
 use crate::error::{Exit, Result};
+use crate::model::budget;
 use crate::model::event::EndStatus;
 use crate::run::machine::Machine;
 
@@ -37,9 +38,11 @@ pub(super) fn run(machine: &Machine, args: RunsArgs) -> Result<Exit> {
         let started = summary.open.as_ref().map_or("-", |open| open.at.as_str());
         let calls = summary.end.as_ref().map_or_else(|| "-".to_owned(), |end| end.calls.to_string());
         if args.json {
+            let spent = summary.end.as_ref().map(|end| end.spent.as_slice());
             output::json(&json!({
                 "run": id, "flow": flow, "status": status, "started": started,
                 "calls": summary.end.as_ref().map(|end| end.calls), "usage": summary.end.as_ref().map(|end| end.usage),
+                "cost": spent.and_then(budget::cost), "saved": spent.and_then(budget::saved),
                 "foreign": summary.origin != Origin::Own, "failure": summary.failure,
                 "verdict": summary.end.as_ref().and_then(|end| end.verdict.as_ref()),
             }))?;

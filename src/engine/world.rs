@@ -301,6 +301,10 @@ impl World {
                     heartbeat.beat();
                     Event::CallDelta { call: call.clone(), text: text.to_owned() }
                 }
+                CallEvent::Thought(text) => {
+                    heartbeat.beat();
+                    Event::CallThought { call: call.clone(), text: text.to_owned() }
+                }
                 CallEvent::Notice(text) => Event::Notice { text: text.to_owned() },
                 CallEvent::Retry { attempt, reason, wait_ms } => {
                     Event::CallRetried { call: call.clone(), attempt, reason: reason.to_owned(), wait_ms }
@@ -309,7 +313,10 @@ impl World {
         };
         let mut reply = self.models.chat(&request, &mut report).await;
         if let Ok(reply) = &mut reply {
-            reply.cost = self.models.price(&request.model).map(|price| price.of(reply.usage));
+            let price = self.models.price(&request.model);
+            // A cost that the provider tells is the true one.
+            reply.cost = reply.cost.or(price.map(|price| price.of(reply.usage)));
+            reply.saved = price.map_or(0.0, |price| price.saved(reply.usage));
             if self.details {
                 // The provider state is opaque and is only sent back to the provider.
                 let shown = ChatReply { state: None, ..reply.clone() };

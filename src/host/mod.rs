@@ -30,7 +30,9 @@ use crate::model::question::Question;
 pub enum CallEvent<'a> {
     /// A piece of the reply's text.
     Delta(&'a str),
-    /// A piece of the reply that is not text: a tool call, thinking.
+    /// A piece of what the model thinks before it answers.
+    Thought(&'a str),
+    /// A piece of the reply that is not text: a tool call, sealed thinking.
     Alive,
     /// A notice to the user; the call goes on.
     Notice(&'a str),

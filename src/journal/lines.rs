@@ -15,6 +15,7 @@ use crate::journal::parts;
 use crate::journal::persisted::{self, put, put_all, put_some, take, take_all, take_some};
 use crate::model::budget::{Budget, Spent};
 use crate::model::chat::Usage;
+use crate::model::choice::RunEfforts;
 use crate::model::command::Grants;
 use crate::model::effect::Sources;
 use crate::model::event::{EndStatus, RunVerdict};
@@ -96,6 +97,14 @@ pub struct OpenRecord {
     pub only_model: bool,
     #[serde(default)]
     pub aliases: std::collections::BTreeMap<String, String>,
+    /// How much the models are to think, where calls say nothing of that.
+    #[serde(
+        default,
+        skip_serializing_if = "RunEfforts::is_unset",
+        serialize_with = "put::<persisted::Efforts, _, _>",
+        deserialize_with = "take::<persisted::Efforts, _, _>"
+    )]
+    pub efforts: RunEfforts,
     pub lang: String,
     pub seed: u64,
     #[serde(

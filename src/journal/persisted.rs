@@ -1,10 +1,12 @@
 //! The journal's own versions of the program's types, so that those types can change and old journals stay readable.
 //! Unknown fields are ignored; an unknown code keeps its name.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error;
-use crate::model::{budget, chat, command, event, param};
+use crate::model::{budget, chat, choice, command, event, param};
 
 /// Writes a value in its persisted form `P`.
 pub(super) fn put<P, T, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error>
@@ -188,6 +190,37 @@ impl From<Grants> for command::Grants {
     }
 }
 
+/// How much models are to think, by name. A name that this version does not know is read as none.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Efforts {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    aliases: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<String>,
+}
+
+impl From<&choice::RunEfforts> for Efforts {
+    fn from(choice::RunEfforts { run, model, aliases, default }: &choice::RunEfforts) -> Efforts {
+        let name = |effort: chat::Effort| effort.name().to_owned();
+        let aliases = aliases.iter().map(|(alias, effort)| (alias.clone(), name(*effort))).collect();
+        Efforts { run: run.map(name), model: model.map(name), aliases, default: default.map(name) }
+    }
+}
+
+impl From<Efforts> for choice::RunEfforts {
+    fn from(Efforts { run, model, aliases, default }: Efforts) -> choice::RunEfforts {
+        let effort = |name: String| name.parse().ok();
+        let aliases = aliases.into_iter().filter_map(|(alias, name)| Some((alias, effort(name)?))).collect();
+        let [run, model, default] = [run, model, default].map(|name| name.and_then(effort));
+        choice::RunEfforts { run, model, aliases, default }
+    }
+}
+
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Budget {
@@ -230,6 +263,11 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // Serde passes a reference.
+fn is_nothing(amount: &f64) -> bool {
+    *amount == 0.0
+}
+
 impl From<&chat::Usage> for Usage {
     fn from(&chat::Usage { input, output, cached, cache_written, reasoning }: &chat::Usage) -> Usage {
         Usage { input, output, cached, cache_written, reasoning }
@@ -250,18 +288,20 @@ pub(super) struct Spent {
     usage: Usage,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cost: Option<f64>,
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    saved: f64,
 }
 
 impl From<&budget::Spent> for Spent {
     fn from(spent: &budget::Spent) -> Spent {
-        let budget::Spent { model, label, calls, usage, cost } = spent.clone();
-        Spent { model, label, calls, usage: Usage::from(&usage), cost }
+        let budget::Spent { model, label, calls, usage, cost, saved } = spent.clone();
+        Spent { model, label, calls, usage: Usage::from(&usage), cost, saved }
     }
 }
 
 impl From<Spent> for budget::Spent {
-    fn from(Spent { model, label, calls, usage, cost }: Spent) -> budget::Spent {
-        budget::Spent { model, label, calls, usage: usage.into(), cost }
+    fn from(Spent { model, label, calls, usage, cost, saved }: Spent) -> budget::Spent {
+        budget::Spent { model, label, calls, usage: usage.into(), cost, saved }
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::chat::Usage;
+use crate::model::chat::{Usage, is_nothing};
 
 /// The most that a run may use. An absent limit means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -173,6 +173,9 @@ pub struct Price {
     /// The price of input from the provider's cache; that of `input` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<f64>,
+    /// The price of input that is written to the provider's cache; that of `input` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
     /// The price of long requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long: Option<LongPrice>,
@@ -187,16 +190,25 @@ pub struct LongPrice {
     pub output: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
 }
 
 impl Price {
     /// The price of models that cost nothing.
-    pub const FREE: Price = Price { input: 0.0, output: 0.0, cached: None, long: None };
+    pub const FREE: Price = Price::plain(0.0, 0.0);
+
+    /// Returns a price that is the same for all input, cached or not, and for requests of any length.
+    pub const fn plain(input: f64, output: f64) -> Price {
+        Price { input, output, cached: None, cache_write: None, long: None }
+    }
 
     /// Returns the price of a call with this many input tokens.
     fn at(&self, input: u64) -> Price {
         match self.long.filter(|long| input > long.above) {
-            Some(LongPrice { input, output, cached, .. }) => Price { input, output, cached, long: None },
+            Some(LongPrice { input, output, cached, cache_write, .. }) => {
+                Price { input, output, cached, cache_write, long: None }
+            }
             None => *self,
         }
     }
@@ -207,23 +219,43 @@ impl Price {
     /// use nietz::model::budget::Price;
     /// use nietz::model::chat::Usage;
     ///
-    /// let price = Price { input: 2.0, output: 10.0, cached: Some(0.2), long: None };
-    /// let usage = Usage { input: 1_000_000, output: 100_000, cached: 500_000, ..Usage::default() };
-    /// assert_eq!(price.of(usage), 1.0 + 0.1 + 1.0);
+    /// let price = Price { cached: Some(0.2), cache_write: Some(2.5), ..Price::plain(2.0, 10.0) };
+    /// let usage = Usage { input: 1_000_000, output: 100_000, cached: 500_000, cache_written: 100_000, ..Usage::default() };
+    /// assert_eq!(price.of(usage), 0.8 + 0.1 + 0.25 + 1.0);
     /// ```
     pub fn of(&self, usage: Usage) -> f64 {
         let price = self.at(usage.input);
+        // A server may report anything, and no token is read and written at once.
         let cached = usage.cached.min(usage.input);
-        (price.input * count(usage.input - cached)
+        let written = usage.cache_written.min(usage.input - cached);
+        (price.input * count(usage.input - cached - written)
             + price.cached.unwrap_or(price.input) * count(cached)
+            + price.cache_write.unwrap_or(price.input) * count(written)
             + price.output * count(usage.output))
             / 1e6
+    }
+
+    /// Returns how much more the call would have cost without the provider's cache, in US dollars. It is negative if what
+    /// was written to the cache cost more than was saved by reading from it.
+    pub fn saved(&self, usage: Usage) -> f64 {
+        self.of(Usage { cached: 0, cache_written: 0, ..usage }) - self.of(usage)
+    }
+
+    /// Returns the most that a call with this much input and output can cost, in US dollars: all of its input may be written
+    /// to the provider's cache.
+    pub fn most(&self, input: u64, output: u64) -> f64 {
+        let price = self.at(input);
+        (price.dearest_input() * count(input) + price.output * count(output)) / 1e6
+    }
+
+    fn dearest_input(&self) -> f64 {
+        self.input.max(self.cache_write.unwrap_or(self.input))
     }
 
     /// Returns how many tokens of reply these US dollars pay for, after paying for the input.
     pub fn room(&self, dollars: f64, input: u64) -> u64 {
         let price = self.at(input);
-        let left = dollars * 1e6 - price.input * count(input);
+        let left = dollars * 1e6 - price.dearest_input() * count(input);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         match left {
             left if left < 0.0 => 0,
@@ -234,8 +266,9 @@ impl Price {
 
     /// Returns what is wrong with the price, if anything is.
     pub fn problem(&self) -> Option<&'static str> {
-        let long = self.long.iter().flat_map(|long| [Some(long.input), Some(long.output), long.cached]);
-        let mut all = [Some(self.input), Some(self.output), self.cached].into_iter().chain(long).flatten();
+        let parts = |price: &Price| [Some(price.input), Some(price.output), price.cached, price.cache_write];
+        let long = self.long.map(|long| self.at(long.above.saturating_add(1)));
+        let mut all = std::iter::once(*self).chain(long).flat_map(|price| parts(&price)).flatten();
         all.any(|part| !part.is_finite() || part < 0.0)
             .then_some("prices are US dollars for a million tokens, 0 or more")
     }
@@ -261,11 +294,20 @@ pub struct Spent {
     /// The cost in US dollars; absent if the price of one of the calls is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// How much more the calls would have cost without the provider's cache, in US dollars; it may be negative.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub saved: f64,
 }
 
 /// Returns the total cost in US dollars, if it is known.
 pub fn cost(spent: &[Spent]) -> Option<f64> {
     spent.iter().map(|spent| spent.cost).sum()
+}
+
+/// Returns what the provider's cache saved in all, in US dollars; `None` if it saved nothing that can be shown.
+pub fn saved(spent: &[Spent]) -> Option<f64> {
+    let saved: f64 = spent.iter().map(|spent| spent.saved).sum();
+    (saved >= 0.00005).then_some(saved)
 }
 
 /// Formats US dollars for people: in cents, with more digits for small amounts.
@@ -307,15 +349,31 @@ mod tests {
 
     #[test]
     fn cached_input_has_a_price_of_its_own() {
-        let price = Price { input: 2.0, output: 8.0, cached: Some(0.5), long: None };
+        let price = Price { cached: Some(0.5), ..Price::plain(2.0, 8.0) };
         let usage = Usage { input: 1_000_000, output: 500_000, cached: 400_000, ..Usage::default() };
         assert!((price.of(usage) - (1.2 + 0.2 + 4.0)).abs() < 1e-9);
     }
 
     #[test]
+    fn what_is_written_to_a_cache_may_cost_more_and_what_was_saved_may_be_less_than_nothing() {
+        let price = Price { cached: Some(0.2), cache_write: Some(2.5), ..Price::plain(2.0, 8.0) };
+        let usage = |cached, cache_written| Usage { input: 1_000_000, cached, cache_written, ..Usage::default() };
+        let close = |left: f64, right: f64| assert!((left - right).abs() < 1e-9, "{left} is not {right}");
+        close(price.of(usage(500_000, 400_000)), 0.1 + 1.0 + 0.2);
+        close(price.saved(usage(500_000, 400_000)), 2.0 - 1.3);
+        close(price.saved(usage(0, 1_000_000)), -0.5);
+        close(price.most(1_000_000, 1_000_000), 2.5 + 8.0);
+        assert_eq!((price.room(2.5, 1_000_000), price.room(2.4, 1_000_000)), (0, 0));
+        // A server that says more than can be does not make a call cheaper than nothing.
+        close(price.of(usage(u64::MAX, u64::MAX)), 0.2);
+        // Without a price of its own, what is written costs what is read for the first time.
+        close(Price::plain(2.0, 8.0).of(usage(0, 1_000_000)), 2.0);
+    }
+
+    #[test]
     fn long_requests_cost_more_and_leave_less_room() {
-        let long = Some(LongPrice { above: 100, input: 4.0, output: 16.0, cached: None });
-        let price = Price { input: 2.0, output: 8.0, cached: None, long };
+        let long = Some(LongPrice { above: 100, input: 4.0, output: 16.0, cached: None, cache_write: None });
+        let price = Price { long, ..Price::plain(2.0, 8.0) };
         assert_eq!((price.room(0.001, 100), price.room(0.001, 101)), (100, 37));
         assert_eq!((price.room(0.0001, 100), Price::FREE.room(0.0, 100)), (0, u64::MAX));
     }

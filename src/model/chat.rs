@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Lost;
 use crate::model::digest::Digest;
+use crate::model::text::excerpt;
 
 /// A request to a model. Its canonical form is part of the effect's key, so a new field must be left out of the JSON
 /// when it has its default.
@@ -50,7 +51,7 @@ pub struct ChatRequest {
 
 /// How much a model is to think before it answers. A model that has not this step gets the nearest that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "lowercase", try_from = "String")]
 pub enum Effort {
     None,
     Minimal,
@@ -77,6 +78,25 @@ impl Effort {
             Effort::Xhigh => "xhigh",
             Effort::Max => "max",
         }
+    }
+}
+
+impl std::str::FromStr for Effort {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Effort, String> {
+        Effort::ALL.into_iter().find(|effort| effort.name() == name).ok_or_else(|| {
+            let known = Effort::ALL.map(Effort::name).join(", ");
+            format!("an effort is one of {known}; found `{}`", excerpt(name))
+        })
+    }
+}
+
+impl TryFrom<String> for Effort {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Effort, String> {
+        name.parse()
     }
 }
 
@@ -279,6 +299,9 @@ pub struct ChatReply {
     /// The cost in US dollars, at the price of that time; absent if no price was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// How much more the call would have cost without the provider's cache, in US dollars; it may be negative.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub saved: f64,
     /// Parts of the request that the server refused; the call was then made without them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
@@ -306,6 +329,12 @@ pub struct Usage {
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+/// Tells whether an amount is 0, and so left out of JSON.
+#[allow(clippy::trivially_copy_pass_by_ref)] // Serde passes a reference.
+pub(crate) fn is_nothing(amount: &f64) -> bool {
+    *amount == 0.0
 }
 
 impl Usage {
@@ -349,6 +378,19 @@ mod tests {
         let kept = HashedMessage::new(Message { state: Some("sealed".to_owned()), ..message.clone() });
         assert_eq!(kept.digest(), HashedMessage::new(message).digest());
         assert_eq!(serde_json::to_value(&kept.message).unwrap(), json);
+    }
+
+    #[test]
+    fn an_effort_is_no_part_of_a_request_that_says_nothing_of_it() {
+        let json = json!({"model": "a/b", "messages": []});
+        let request: ChatRequest = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&request).unwrap(), json);
+        for effort in Effort::ALL {
+            let asked = ChatRequest { effort: Some(effort), ..request.clone() };
+            assert_eq!(serde_json::to_value(&asked).unwrap()["effort"], effort.name());
+            assert_eq!(effort.name().parse(), Ok(effort));
+        }
+        assert!("lo".parse::<Effort>().unwrap_err().contains("low"));
     }
 
     #[test]

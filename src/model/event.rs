@@ -26,6 +26,8 @@ pub enum Event {
     CallStarted { call: String, model: String, label: String, show: bool },
     /// The request of a call; only if the front end wants details.
     CallSent { call: String, request: Box<ChatRequest> },
+    /// A piece of what the model thinks; no part of the reply, and recorded nowhere.
+    CallThought { call: String, text: String },
     /// A piece of a call's text.
     CallDelta { call: String, text: String },
     /// A call is tried again after an error.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Code, Failure, Result, nearest};
+use crate::model::chat::Effort;
 use crate::model::collection::Format;
 use crate::model::text::excerpt;
 use crate::pack::tree::{PackTree, Root};
@@ -22,6 +23,8 @@ pub struct Persona {
     pub tags: Vec<String>,
     pub model: Option<String>,
     pub temperature: Option<f64>,
+    /// How much a model is to think when it speaks as this persona.
+    pub effort: Option<Effort>,
     pub meta: Map<String, Value>,
     pub body: String,
     pub source: String,
@@ -37,6 +40,7 @@ struct FrontMatter {
     tags: Vec<String>,
     model: Option<String>,
     temperature: Option<f64>,
+    effort: Option<Effort>,
     #[serde(flatten)]
     meta: Map<String, Value>,
 }
@@ -69,6 +73,7 @@ impl Persona {
             tags: front.tags,
             model: front.model,
             temperature: front.temperature,
+            effort: front.effort,
             meta: front.meta,
             body,
             source: source.to_owned(),
@@ -79,7 +84,7 @@ impl Persona {
     pub fn value(&self) -> Value {
         json!({
             "slug": self.slug, "name": self.name, "summary": self.summary, "tags": self.tags, "model": self.model,
-            "temperature": self.temperature, "meta": self.meta, "body": self.body, "source": self.source,
+            "temperature": self.temperature, "effort": self.effort, "meta": self.meta, "body": self.body, "source": self.source,
         })
     }
 }
@@ -87,7 +92,7 @@ impl Persona {
 /// The personas of several trees; the first tree that has a slug wins.
 pub struct Personas {
     trees: Vec<PackTree>,
-    /// Whether to ignore the models that personas name, except for bundled personas.
+    /// Whether to ignore the models and efforts that personas name, except for bundled personas.
     ignores_models: Cell<bool>,
     /// What the flow needs of personas.
     needs: RefCell<PersonaNeeds>,
@@ -203,6 +208,8 @@ impl Personas {
         }
         if self.ignores_models.get() && tree.root != Root::Bundled {
             persona.model = None;
+            // It was chosen for that model.
+            persona.effort = None;
         }
         Ok(persona)
     }

@@ -12,6 +12,7 @@ use crate::host::exec::with_defaults;
 use crate::host::llm::ModelsConfig;
 use crate::host::notify::NotifyConfig;
 use crate::model::budget::Budget;
+use crate::model::choice::ModelChoice;
 use crate::model::collection::Format;
 use crate::model::command::{CleanupMethod, CommandLimits};
 use crate::model::git;
@@ -77,7 +78,7 @@ struct Project {
 #[serde(deny_unknown_fields, default)]
 struct ProjectModels {
     default: Option<String>,
-    aliases: BTreeMap<String, String>,
+    aliases: BTreeMap<String, ModelChoice>,
 }
 
 impl Config {
@@ -135,7 +136,7 @@ impl Config {
     pub fn project_model(&self) -> Option<&str> {
         let name = self.project_model.as_deref()?;
         // The user is asked about the model, not about its alias, which may stand for another model tomorrow.
-        Some(self.models.aliases.get(name).map_or(name, String::as_str))
+        Some(self.models.aliases.get(name).map_or(name, |choice| choice.model.as_str()))
     }
 
     /// Returns what each file sets for a flow, the user's own first.

@@ -26,6 +26,8 @@ pub struct FrontOptions {
     pub by_pipe: bool,
     /// Each request to a model and its reply are shown, too.
     pub verbose: bool,
+    /// Models are asked to show what they think.
+    pub thoughts: bool,
 }
 
 /// A front end that is open.

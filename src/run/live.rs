@@ -18,6 +18,7 @@ use crate::journal::writer::{JournalTail, JournalWriter};
 use crate::lua::flow::FlowOutcome;
 use crate::model::budget::{Budget, Spent};
 use crate::model::chat::Usage;
+use crate::model::choice::RunEfforts;
 use crate::model::command::{self, Grants};
 use crate::model::effect::Sources;
 use crate::model::event::{EndStatus, Event, RunVerdict};
@@ -42,6 +43,8 @@ pub struct NewRun {
     /// Whether the flow was called by its name, and not by a path.
     pub by_name: bool,
     pub model: Option<String>,
+    /// How much models are to think, where calls say nothing of that; what comes with aliases is added.
+    pub efforts: RunEfforts,
     /// Whether the model is also used for personas that name another one.
     pub only_model: bool,
     /// Without it, the user's language.
@@ -98,7 +101,7 @@ impl Session {
         front: &FrontOptions,
     ) -> Result<Exit> {
         let listener = FrontEndSlot::default();
-        let client = listening_client(machine, &listener)?;
+        let client = listening_client(machine, &listener)?.with_thoughts(front.thoughts);
         let runtime = runtime()?;
         let (kept, replay_source) = (new_run.kept, new_run.replay_source.take());
         let open = self.open_record(machine, &client, &runtime, new_run)?;
@@ -141,9 +144,10 @@ impl Session {
         let seed = new_run.seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0 >> 11);
         // A command that only looks calls no model, and none is searched for.
         let looks = self.flow.command(new_run.command.as_deref())?.reads_only;
+        let named = new_run.model.as_deref();
         let default = self.flow.manifest.permissions.llm.then(|| match looks && new_run.model.is_none() {
             true => Err(permission::only_looks_failure("chat")),
-            false => runtime.block_on(client.resolve(new_run.model.as_deref())),
+            false => runtime.block_on(client.resolve(named)),
         });
         if let (Some(_), Some(Err(failure))) = (&new_run.model, &default) {
             return Err(failure.clone());
@@ -153,9 +157,14 @@ impl Session {
         redactor.refuse("the model's name", model.as_deref())?;
         redactor.refuse("the run's name (NIETZ_RUN)", new_run.id.as_deref())?;
         let text = |text: String| redactor.text(&text).into_owned();
-        let aliases = client.aliases().clone().into_iter().map(|(alias, model)| (text(alias), text(model)));
-        let aliases: BTreeMap<String, String> = aliases.collect();
-        *self.pinned.borrow_mut() = PinnedModels { default, aliases: aliases.clone() };
+        let (mut aliases, mut alias_efforts) = (BTreeMap::new(), BTreeMap::new());
+        for (alias, choice) in client.aliases() {
+            alias_efforts.extend(choice.effort.map(|effort| (text(alias.clone()), effort)));
+            aliases.insert(text(alias.clone()), text(choice.model.clone()));
+        }
+        let model_effort = new_run.efforts.model.or_else(|| client.effort_of(named));
+        let efforts = RunEfforts { model: model_effort, aliases: alias_efforts, ..new_run.efforts };
+        *self.pinned.borrow_mut() = PinnedModels { default, aliases: aliases.clone(), efforts: efforts.clone() };
         let mut params = new_run.params;
         redactor.value(&mut params);
         let mut origins = new_run.origins;
@@ -172,6 +181,7 @@ impl Session {
             model,
             only_model: new_run.only_model,
             aliases,
+            efforts,
             lang: text(new_run.lang.unwrap_or_else(|| machine.lang())),
             seed,
             grants: new_run.grants,
@@ -202,7 +212,7 @@ impl Session {
     ) -> Result<Exit> {
         let clock = machine.clock()?;
         let listener = FrontEndSlot::default();
-        let client = listening_client(machine, &listener)?;
+        let client = listening_client(machine, &listener)?.with_thoughts(front.thoughts);
         let runtime = runtime()?;
         let open = match terms {
             ResumeTerms::Own { grants, budget } => {
@@ -213,7 +223,8 @@ impl Session {
                 };
                 let named = default.as_ref().and_then(|model| model.as_deref().ok());
                 machine.redactor().refuse("the model's name", named)?;
-                *self.pinned.borrow_mut() = PinnedModels { default, aliases: first.aliases.clone() };
+                let (aliases, efforts) = (first.aliases.clone(), first.efforts.clone());
+                *self.pinned.borrow_mut() = PinnedModels { default, aliases, efforts };
                 OpenRecord { grants, budget: first.budget.replaced(budget), ..first }
             }
             ResumeTerms::Given(new_run) => {
@@ -250,11 +261,12 @@ impl Session {
         machine: &Machine,
         client: Client,
         runtime: tokio::runtime::Runtime,
-        ready: PreparedRun,
+        mut ready: PreparedRun,
     ) -> Result<Exit> {
         self.flow.context().personas.set_ignore_models(ready.open.only_model);
         // The cell is new: nobody has set it.
         let _ = ready.listener.set(Rc::clone(&ready.front.shown));
+        ready.notices.extend(ready.open.model.as_deref().and_then(|model| client.retirement(model)));
         self.announce(&ready);
         let PreparedRun { locked, front, filters, open, recorded, replay_source, .. } = ready;
         let is_new = recorded.resume.is_none() && replay_source.is_none();

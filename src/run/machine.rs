@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use chrono::NaiveDate;
+
 use crate::engine::run_records::RunRecords;
 use crate::engine::runs::Runs;
 use crate::error::{Code, Failure, Result};
@@ -281,6 +283,16 @@ impl Machine {
             .map_err(|error| Failure::new(Code::Usage, format!("NIETZ_CLOCK is not an ISO 8601 time: {error}")))?;
         let millis = u64::try_from(time.timestamp_millis()).unwrap_or(0);
         Ok(Box::new(move || millis))
+    }
+
+    /// Returns the day that the clock shows, in UTC.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Machine::clock`].
+    pub fn today(&self) -> Result<NaiveDate> {
+        let millis = i64::try_from(self.clock()?()).unwrap_or(i64::MAX);
+        Ok(chrono::DateTime::from_timestamp_millis(millis).unwrap_or_default().date_naive())
     }
 
     /// Returns the redactor of this process. All copies of it share the secrets that any of them learns.

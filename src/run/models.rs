@@ -6,6 +6,7 @@ use std::rc::Rc;
 use crate::error::{Code, Failure, Result, nearest};
 use crate::host::FrontEnd;
 use crate::host::llm::{Client, ClientSettings};
+use crate::model::choice::{ModelChoice, RunEfforts};
 #[cfg(feature = "local")]
 use crate::model::event::Event;
 use crate::model::permission::Permission;
@@ -17,16 +18,17 @@ use crate::run::machine::Machine;
 pub struct PinnedModels {
     pub default: Option<Result<String>>,
     pub aliases: BTreeMap<String, String>,
+    pub efforts: RunEfforts,
 }
 
 impl PinnedModels {
-    /// Returns the model that a flow names, as the run has pinned it; the run's default without a name.
+    /// Returns the model that a flow names, as the run has pinned it, with its effort; the run's default without a name.
     ///
     /// # Errors
     ///
     /// `model-unknown` for a name that is neither an alias nor `provider/model`; without a name, why there is no default.
-    pub fn resolve(&self, name: Option<&str>) -> Result<String> {
-        match name {
+    pub fn resolve(&self, name: Option<&str>) -> Result<ModelChoice> {
+        let model = match name {
             None => self.default.clone().unwrap_or_else(|| Err(Permission::Llm.undeclared_failure())),
             Some(name) => match self.aliases.get(name) {
                 Some(model) => Ok(model.clone()),
@@ -41,7 +43,8 @@ impl PinnedModels {
                     })
                 }
             },
-        }
+        };
+        Ok(ModelChoice { model: model?, effort: self.efforts.of(name) })
     }
 }
 
@@ -52,9 +55,9 @@ pub(crate) type FrontEndSlot = Rc<std::cell::OnceCell<Rc<dyn FrontEnd>>>;
 ///
 /// # Errors
 ///
-/// Those of [`ClientSettings::from_environment`].
+/// Those of [`ClientSettings::from_environment`] and [`Machine::clock`].
 pub(crate) fn listening_client(machine: &Machine, listener: &FrontEndSlot) -> Result<Client> {
-    let settings = ClientSettings::from_environment(&machine.environment, &machine.config.models)?;
+    let settings = ClientSettings::from_environment(&machine.environment, &machine.config.models)?.on(machine.today()?);
     let client = Client::new(settings).with_redactor(machine.redactor());
     Ok(with_local(machine, client, listener))
 }
@@ -63,7 +66,7 @@ pub(crate) fn listening_client(machine: &Machine, listener: &FrontEndSlot) -> Re
 ///
 /// # Errors
 ///
-/// Those of [`ClientSettings::from_environment`].
+/// Those of [`ClientSettings::from_environment`] and [`Machine::clock`].
 pub(crate) fn client(machine: &Machine) -> Result<Client> {
     listening_client(machine, &FrontEndSlot::default())
 }

@@ -149,8 +149,11 @@ pub(crate) fn play(
     let source = portable_source(&located);
     let session = Session::load_with(machine, located, layers)?;
     let no_model = || Failure::new(Code::KeyMissing, "the run was recorded without a model");
-    *session.pinned.borrow_mut() =
-        PinnedModels { default: Some(open.model.clone().ok_or_else(no_model)), aliases: open.aliases.clone() };
+    *session.pinned.borrow_mut() = PinnedModels {
+        default: Some(open.model.clone().ok_or_else(no_model)),
+        aliases: open.aliases.clone(),
+        efforts: open.efforts.clone(),
+    };
     let flow = &session.flow;
     flow.context().personas.set_ignore_models(open.only_model);
     let at = chrono::DateTime::parse_from_rfc3339(&open.at).map_or(0, |time| time.timestamp_millis());

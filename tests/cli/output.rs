@@ -77,8 +77,8 @@ fn runs_and_logs_tell_what_happened() {
     assert_snapshot!(call(&env, &["runs", "--json"]), @r#"
     exit 0
     -- stdout
-    {"run":"r1","flow":"short","status":"done","started":"2026-01-09T10:30:00Z","calls":1,"usage":{"input":10,"output":2},"foreign":false,"failure":null,"verdict":null}
-    {"run":"r2","flow":"short","status":"waiting","started":"2026-01-09T10:30:00Z","calls":1,"usage":{"input":10,"output":2},"foreign":false,"failure":null,"verdict":null}
+    {"run":"r1","flow":"short","status":"done","started":"2026-01-09T10:30:00Z","calls":1,"usage":{"input":10,"output":2},"cost":null,"saved":null,"foreign":false,"failure":null,"verdict":null}
+    {"run":"r2","flow":"short","status":"waiting","started":"2026-01-09T10:30:00Z","calls":1,"usage":{"input":10,"output":2},"cost":null,"saved":null,"foreign":false,"failure":null,"verdict":null}
     "#);
     assert_snapshot!(call(&env, &["log", "r1"]), @r#"
     exit 0
@@ -296,8 +296,11 @@ fn a_flow_says_how_it_is_used() {
                                 to a list of answers; with `-`, from standard input, a line each
           --verbose             Show each request to a model and its reply, on standard error, without
                                 secrets
+          --thoughts            Show what models think also of those that must be asked for it
           --trust               Trust this folder with what it asks for, in this run alone: for CI
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
+          --effort <LEVEL>      How much models think, where the flow says nothing of it: none, minimal,
+                                low, medium, high, xhigh or max
           --lang <LANG>         Language of the flow, two letters [default: from the locale]
           --seed <N>            Seed of local models and, with the run's name, of chance
           --plan                Show what the flow may do, with which models and within which limits,
@@ -336,8 +339,11 @@ fn a_flow_says_how_it_is_used() {
                                 to a list of answers; with `-`, from standard input, a line each
           --verbose             Show each request to a model and its reply, on standard error, without
                                 secrets
+          --thoughts            Show what models think also of those that must be asked for it
           --trust               Trust this folder with what it asks for, in this run alone: for CI
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
+          --effort <LEVEL>      How much models think, where the flow says nothing of it: none, minimal,
+                                low, medium, high, xhigh or max
           --lang <LANG>         Language of the flow, two letters [default: from the locale]
           --seed <N>            Seed of local models and, with the run's name, of chance
           --plan                Show what the flow may do, with which models and within which limits,
@@ -370,8 +376,11 @@ fn a_flow_says_how_it_is_used() {
                                 to a list of answers; with `-`, from standard input, a line each
           --verbose             Show each request to a model and its reply, on standard error, without
                                 secrets
+          --thoughts            Show what models think also of those that must be asked for it
           --trust               Trust this folder with what it asks for, in this run alone: for CI
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
+          --effort <LEVEL>      How much models think, where the flow says nothing of it: none, minimal,
+                                low, medium, high, xhigh or max
           --lang <LANG>         Language of the flow, two letters [default: from the locale]
           --seed <N>            Seed of local models and, with the run's name, of chance
           --plan                Show what the flow may do, with which models and within which limits,

@@ -68,10 +68,10 @@ fn attributes(list: &Value) -> Vec<String> {
 fn a_run_and_its_calls_are_spans_by_the_conventions() {
     let server = ModelServer::start(|request| match request.number {
         1 => Response::error(500, "oops"),
-        _ => Response::text("hello").usage(50, 10),
+        _ => Response::text("hello").usage(50, 10).reasoning(7),
     });
     let collector = collector();
-    traced(&server, &collector).run(["chatter"]).go().exits(0);
+    traced(&server, &collector).run(["chatter", "--effort", "low"]).go().exits(0);
     assert_snapshot!(spans(&collector).join("\n"), @r#"
     chat test (child)
       gen_ai.agent.name=model
@@ -85,7 +85,9 @@ fn a_run_and_its_calls_are_spans_by_the_conventions() {
       gen_ai.response.model=test
       gen_ai.usage.input_tokens=50
       gen_ai.usage.output_tokens=10
+      gen_ai.usage.reasoning.output_tokens=7
       nietz.cost_usd=0.00018
+      nietz.effort=low
       event "retry": attempt=2, wait_ms=0
     invoke_workflow chatter (root)
       gen_ai.conversation.id=r1

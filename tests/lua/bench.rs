@@ -19,6 +19,7 @@ use nietz::lua::limits::FlowLimits;
 use nietz::lua::scheduler::Interrupts;
 use nietz::model::budget::Budget;
 use nietz::model::chat::{ChatReply, ChatRequest, FinishReason, Usage};
+use nietz::model::choice::RunEfforts;
 use nietz::model::command::Grants;
 use nietz::model::event::Event;
 use nietz::model::question::{Question, QuestionKind};
@@ -146,6 +147,7 @@ fn open(session: &Session, params: Value) -> OpenRecord {
         model: None,
         only_model: false,
         aliases: BTreeMap::new(),
+        efforts: RunEfforts::default(),
         lang: "en".to_owned(),
         seed: 7,
         grants: Grants::default(),
@@ -227,6 +229,7 @@ impl Models for Obliging {
             model: request.model.clone(),
             finish: FinishReason::Stop,
             cost: None,
+            saved: 0.0,
             refused: Vec::new(),
             lost: None,
         }))

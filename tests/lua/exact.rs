@@ -398,6 +398,7 @@ fn reply(request: &ChatRequest, text: String) -> ChatReply {
         model,
         finish: FinishReason::Stop,
         cost: None,
+        saved: 0.0,
         refused: Vec::new(),
         lost: None,
     }

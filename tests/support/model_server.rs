@@ -19,6 +19,8 @@
 #![allow(dead_code, unreachable_pub)] // Each place that includes this file uses a part of it.
 
 // The paths are said, because this file is included from different places.
+#[path = "model_server/cache.rs"]
+pub mod cache;
 #[path = "model_server/http.rs"]
 mod http;
 #[path = "model_server/strict/mod.rs"]
@@ -82,6 +84,17 @@ pub struct Response {
     gate: Option<Gate>,
     piece: Option<usize>,
     ending: Ending,
+    answered: Option<Answered>,
+}
+
+/// What is done when a response is given.
+#[derive(Clone)]
+struct Answered(Arc<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for Answered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Answered")
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -97,6 +110,8 @@ enum Kind {
 enum Ending {
     /// As it should.
     Whole,
+    /// Whole, but after so many bytes of the body it waits until the gate is opened.
+    Held(usize, Gate),
     /// The connection breaks after so many bytes of the body.
     Cut(usize),
     /// Nothing more comes after so many bytes of the body, until the client goes away.
@@ -204,7 +219,8 @@ impl Request {
     pub fn system(&self) -> String {
         let first = &self.body["messages"][0];
         let system = if first["role"] == "system" { &first["content"] } else { &self.body["system"] };
-        system.as_str().unwrap_or_default().to_owned()
+        // A prompt that the server is to cache is a list of one.
+        system.as_str().or(system[0]["text"].as_str()).unwrap_or_default().to_owned()
     }
 
     /// A header; empty if there is none.
@@ -285,7 +301,8 @@ impl Response {
     }
 
     fn of(kind: Kind) -> Response {
-        Response { kind, headers: Vec::new(), delay: Duration::ZERO, gate: None, piece: None, ending: Ending::Whole }
+        let (headers, delay, ending) = (Vec::new(), Duration::ZERO, Ending::Whole);
+        Response { kind, headers, delay, gate: None, piece: None, ending, answered: None }
     }
 
     /// Adds a header.
@@ -303,6 +320,12 @@ impl Response {
     /// Answers when the gate is open.
     pub fn held_by(mut self, gate: &Gate) -> Response {
         self.gate = Some(gate.clone());
+        self
+    }
+
+    /// Waits after so many bytes of the body until the gate is open.
+    pub fn held_after(mut self, bytes: usize, gate: &Gate) -> Response {
+        self.ending = Ending::Held(bytes, gate.clone());
         self
     }
 
@@ -332,6 +355,25 @@ impl Response {
     /// Sets the count of tokens.
     pub fn usage(self, input: u64, output: u64) -> Response {
         self.reply(|reply| reply.usage = (input, output))
+    }
+
+    /// Sets the count of input tokens, and how many of them were read from a cache and written to it.
+    fn counted(self, input: u64, read: u64, written: u64) -> Response {
+        self.reply(|reply| {
+            reply.usage.0 = input;
+            reply.cache = Some((read, written));
+        })
+    }
+
+    /// Does something when the response is given as it should be, before its first byte.
+    fn when_answered(mut self, answered: impl Fn() + Send + Sync + 'static) -> Response {
+        self.answered = Some(Answered(Arc::new(answered)));
+        self
+    }
+
+    /// Sets how much of the reply's count was thought.
+    pub fn reasoning(self, tokens: u64) -> Response {
+        self.reply(|reply| reply.reasoning = tokens)
     }
 
     /// Says that the limit of tokens cut the reply.
@@ -395,6 +437,9 @@ fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         }
         if !response.delay.is_zero() {
             std::thread::sleep(response.delay);
+        }
+        if let (Ending::Whole, Some(answered)) = (&response.ending, &response.answered) {
+            (answered.0)();
         }
         let goes_on = http::write(&stream, &request, &response);
         shared.open.fetch_sub(1, Ordering::SeqCst);

@@ -56,6 +56,7 @@ pub(super) fn rerecord(machine: &Machine, case: &Case, args: &TestArgs) -> Resul
         by_name: false,
         only_model: open.only_model,
         model: args.model.clone().or(recorded_with),
+        efforts: open.efforts,
         lang: Some(open.lang),
         seed: Some(open.seed),
         budget: Budget::default(),

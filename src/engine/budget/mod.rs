@@ -188,6 +188,7 @@ impl Meter {
             calls: 0,
             usage: Usage::default(),
             cost: Some(0.0),
+            saved: 0.0,
         });
         let reported = Usage::deserialize(&reply["usage"]).unwrap_or_default();
         let least = Usage { input: lower_bound.least, output: least_output(reply), ..Usage::default() };
@@ -197,9 +198,12 @@ impl Meter {
         spent.usage += reported;
         self.tokens.set(self.tokens.get().saturating_add(counted.total()));
         let cost = reply["cost"].as_f64();
+        // What the server says it read from its cache is not held to the full price.
+        let least = Usage { cached: reported.cached, ..least };
         let least_cost = price.filter(|_| cost.is_some()).map_or(0.0, |price| price.of(least));
         self.paid.set(self.paid.get() + cost.unwrap_or_default().max(least_cost));
         spent.cost = spent.cost.zip(cost).map(|(sum, cost)| sum + cost);
+        spent.saved += reply["saved"].as_f64().unwrap_or_default();
     }
 
     /// Counts what attempts without a reply used: a server that breaks off is paid all the same.
@@ -274,7 +278,7 @@ impl Meter {
             if limits_reply {
                 request.max_tokens = u32::try_from(reply).ok().or(request.max_tokens);
                 worst.tokens = input.saturating_add(reply);
-                worst.cost = price.map_or(0.0, |price| price.of(Usage { input, output: reply, ..Usage::default() }));
+                worst.cost = price.map_or(0.0, |price| price.most(input, reply));
             }
             meter.reserved.set(UpperBound {
                 calls: reserved.calls + worst.calls,

@@ -10,9 +10,9 @@ use serde_json::json;
 use super::{Meter, most_input};
 use crate::error::{Code, Result};
 use crate::model::budget::{Budget, Price, cost};
-use crate::model::chat::{ChatRequest, HashedMessage, Message, Role};
+use crate::model::chat::{ChatRequest, HashedMessage, Message, Role, Usage};
 
-const PRICE: Price = Price { input: 2.0, output: 8.0, cached: None, long: None };
+const PRICE: Price = Price { cached: Some(0.2), cache_write: Some(2.5), ..Price::plain(2.0, 8.0) };
 
 fn request(max_tokens: Option<u32>) -> ChatRequest {
     serde_json::from_value(json!({ "model": "lab/m", "messages": [], "max_tokens": max_tokens })).expect("it is whole")
@@ -36,8 +36,9 @@ async fn call(meter: Rc<Meter>, text: &str, max_tokens: Option<u32>, share: f64)
             let (input, limit) = (of(input), request.max_tokens.map_or(100_000, u64::from));
             let output = of(limit);
             let finish = if output == limit { "length" } else { "stop" };
-            let cost = PRICE.of(crate::model::chat::Usage { input, output, ..Default::default() });
-            Ok(json!({ "usage": { "input": input, "output": output }, "finish": finish, "cost": cost }))
+            // The dearest that a call can be: all of it is written to a cache.
+            let usage = Usage { input, output, cache_written: input, ..Usage::default() };
+            Ok(json!({ "usage": usage, "finish": finish, "cost": PRICE.of(usage) }))
         })
         .await
 }

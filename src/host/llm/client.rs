@@ -6,9 +6,12 @@ use futures_util::future::LocalBoxFuture;
 use tokio::sync::{Mutex, Semaphore};
 
 use super::attempt_error::{AttemptError, CallContext};
+use super::cache::Sent;
 use super::effort;
 use super::families::{self, LearnedProfiles};
 use super::http;
+use super::lifetimes::Told;
+use super::partial_reply::ReplyPiece;
 use super::provider::{LOCAL, Provider};
 use super::refusal::RequestPart;
 use super::resolver::{DefaultModel, LocalProvider, ProviderSummary, Resolver};
@@ -20,7 +23,8 @@ use crate::error::{Code, Failure, Lost, Result};
 use crate::host::secret::{KeySource, Secret, run_command};
 use crate::host::{CallEvent, Models};
 use crate::model::budget::Price;
-use crate::model::chat::{ChatReply, ChatRequest};
+use crate::model::chat::{ChatReply, ChatRequest, Effort};
+use crate::model::choice::ModelChoice;
 use crate::model::redact::Redactor;
 
 /// Access to all models, each by its name `provider/model`.
@@ -30,8 +34,12 @@ use crate::model::redact::Redactor;
 pub struct Client {
     resolver: Resolver,
     learned: LearnedProfiles,
+    sent: Sent,
+    told: Told,
     /// Learns every key that a command prints, to redact it.
     redactor: Redactor,
+    /// Whether somebody reads what models think.
+    wants_thoughts: bool,
     /// One state for each provider, in the order of the settings.
     provider_states: Vec<ProviderState>,
 }
@@ -53,7 +61,10 @@ impl Client {
         Client {
             resolver: Resolver::new(settings),
             learned: LearnedProfiles::default(),
+            sent: Sent::default(),
+            told: Told::default(),
             redactor: Redactor::default(),
+            wants_thoughts: false,
             provider_states,
         }
     }
@@ -61,6 +72,12 @@ impl Client {
     /// Adds the redactor that learns every key that a command prints, before the key is used.
     pub fn with_redactor(self, redactor: Redactor) -> Client {
         Client { redactor, ..self }
+    }
+
+    /// Sets whether models are asked to show what they think, where they do so only when asked. This holds for all calls: a
+    /// conversation whose settings change from one call to the next is not found in the provider's cache.
+    pub fn with_thoughts(self, wanted: bool) -> Client {
+        Client { wants_thoughts: wanted, ..self }
     }
 
     /// Adds the models that answer calls to `local/…`, and the one that is used when no other is available.
@@ -94,8 +111,22 @@ impl Client {
     }
 
     /// Returns the short names that the user gave to models.
-    pub fn aliases(&self) -> &BTreeMap<String, String> {
+    pub fn aliases(&self) -> &BTreeMap<String, ModelChoice> {
         &self.resolver.settings.aliases
+    }
+
+    /// Returns the notice that `provider/model` is switched off soon, once.
+    pub fn retirement(&self, model: &str) -> Option<String> {
+        let (name, _) = model.split_once('/')?;
+        let settings = &self.resolver.settings;
+        let provider = settings.providers.iter().find(|provider| provider.name == name)?;
+        self.told.retirement(provider, model, settings.today)
+    }
+
+    /// Returns the effort that comes with a name, if it is an alias; without a name, with that of the configured default.
+    pub fn effort_of(&self, name: Option<&str>) -> Option<Effort> {
+        let settings = &self.resolver.settings;
+        settings.aliases.get(name.or(settings.default.as_deref())?)?.effort
     }
 
     /// Returns the key of a provider; `None` if it needs none.
@@ -155,6 +186,9 @@ impl Client {
             .zip(&self.provider_states)
             .find(|(provider, _)| provider.name == name)
             .ok_or_else(|| self.resolver.unknown(&request.model))?;
+        if let Some(notice) = self.retirement(&request.model) {
+            report(CallEvent::Notice(&notice));
+        }
         let mut lost = Lost::default();
         let calling = self.call_with_retries((provider, provider_state), model, request, report, &mut lost);
         let outcome = match tokio::time::timeout(provider.call_limit, calling).await {
@@ -196,16 +230,29 @@ impl Client {
                     profile.learn(RequestPart::ReasoningEffort);
                     self.learn(provider, model, RequestPart::ReasoningEffort, report);
                 }
-                let context = CallContext { provider, model, key: key.as_ref(), profile: &profile };
+                let context = CallContext {
+                    provider,
+                    model,
+                    key: key.as_ref(),
+                    profile: &profile,
+                    marks: self.sent.marks(provider, &profile, request),
+                    wants_thoughts: self.wants_thoughts,
+                };
                 let http = http::request(context, request)?;
                 let copy = http.try_clone().expect("a body that stands in memory can be sent twice");
                 let before = *lost;
-                let mut on_text = |text: &str| {
+                let mut on_piece = |piece: ReplyPiece<'_>| {
                     lost.attempts = before.attempts + 1;
-                    lost.bytes += text.len() as u64;
-                    report(if text.is_empty() { CallEvent::Alive } else { CallEvent::Delta(text) });
+                    let (bytes, event) = match piece {
+                        ReplyPiece::Text(text) => (text.len(), CallEvent::Delta(text)),
+                        // It is paid for as text is.
+                        ReplyPiece::Thought(text) => (text.len(), CallEvent::Thought(text)),
+                        ReplyPiece::Sign => (0, CallEvent::Alive),
+                    };
+                    lost.bytes += bytes as u64;
+                    report(event);
                 };
-                let outcome = http::attempt(client, http, context, request, &mut on_text).await;
+                let outcome = http::attempt(client, http, context, request, &mut on_piece).await;
                 if let Ok(reply) = &outcome {
                     *lost = before;
                     if schema::is_ignored(context, request, reply) {
@@ -219,6 +266,10 @@ impl Client {
             };
             let error = match outcome {
                 Ok(mut reply) => {
+                    self.sent.note(provider, request);
+                    if let Some(notice) = self.told.other(provider, &request.model, &reply.model) {
+                        report(CallEvent::Notice(&notice));
+                    }
                     let name = |part: &RequestPart| serde_json::to_value(part).ok()?.as_str().map(str::to_owned);
                     reply.refused = without.iter().filter_map(name).collect();
                     return Ok(reply);

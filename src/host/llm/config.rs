@@ -11,6 +11,8 @@ use serde::Deserialize;
 use super::provider::{LOCAL, MaxTokensField, Wire};
 use super::provider_defaults;
 use crate::model::budget::Price;
+use crate::model::chat::Effort;
+use crate::model::choice::ModelChoice;
 
 /// The `models:` part of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -19,7 +21,9 @@ pub struct ModelsConfig {
     /// The model of calls that name none: `provider/model`, an alias, or a provider.
     pub default: Option<String>,
     /// Short names for models.
-    pub aliases: BTreeMap<String, String>,
+    pub aliases: BTreeMap<String, ModelChoice>,
+    /// How much models are to think, where nothing else says it.
+    pub effort: Option<Effort>,
     /// Changes to the built-in providers, and further providers under names of the user's choice.
     pub providers: BTreeMap<String, ProviderConfig>,
     pub retry: RetryConfig,

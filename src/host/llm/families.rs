@@ -9,7 +9,6 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::model_table::ModelTable;
 use super::provider::{Provider, Wire};
 use super::refusal::RequestPart;
 use crate::model::chat::{ChatRequest, Effort};
@@ -93,9 +92,22 @@ impl ModelProfile {
     }
 }
 
-fn file() -> &'static ModelTable<ModelProfile> {
-    static FILE: OnceLock<ModelTable<ModelProfile>> = OnceLock::new();
-    FILE.get_or_init(|| ModelTable::read(include_str!("families.json")))
+/// The data file, with its date and unit.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FamiliesFile {
+    #[serde(rename = "as_of")]
+    _as_of: String,
+    #[serde(rename = "unit")]
+    _unit: String,
+    models: BTreeMap<String, ModelProfile>,
+}
+
+fn file() -> &'static FamiliesFile {
+    static FILE: OnceLock<FamiliesFile> = OnceLock::new();
+    FILE.get_or_init(|| {
+        serde_json::from_str(include_str!("families.json")).expect("the file is read by a test of this module")
+    })
 }
 
 /// Returns the built-in profile of a model. A model that nobody knows is asked with the care that the provider's newest

@@ -12,13 +12,15 @@
 //!   servers that know none.
 //! - `families`: how models are asked. `refusal` reads what a server says about that, and `state` keeps the opaque
 //!   thinking that a model wants back.
-//! - `prices`, `windows`: the price of a call and the context window of a model, where they are known.
+//! - `cache`: what a server is asked to keep of a request.
+//! - `catalogue`, `prices`: what is known of models by name, and what a call costs. `lifetimes` tells of models that go.
 //! - `attempt_error`: the messages of failed attempts.
 //!
 //! A call gives a whole reply or a failure. Nothing here validates a reply, keeps a record, or knows a budget.
 
 mod anthropic;
-mod model_table;
+mod cache;
+mod catalogue;
 mod resolver;
 mod client;
 mod config;
@@ -27,6 +29,7 @@ mod effort;
 mod families;
 mod attempt_error;
 mod http;
+mod lifetimes;
 #[cfg(feature = "local")]
 pub(crate) mod local;
 mod openai;
@@ -42,15 +45,13 @@ pub mod sse;
 mod state;
 mod stop_texts;
 mod stream;
-mod windows;
 
+pub use catalogue::{as_of as catalogue_as_of, window};
 pub use client::Client;
 pub use config::{ModelsConfig, ProviderConfig, RetryConfig};
-pub use prices::as_of as prices_as_of;
 pub use provider::{MaxTokensField, Wire};
 pub use resolver::{DefaultModel, KeyState, ProviderSummary};
 pub use settings::{ClientSettings, without_keys};
-pub use windows::window;
 
 #[cfg(test)]
 mod tests;

@@ -18,13 +18,26 @@ pub(super) enum ReplyStage {
     Ended,
 }
 
+/// What arrives of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReplyPiece<'p> {
+    Text(&'p str),
+    /// What the model thinks, where the provider shows it.
+    Thought(&'p str),
+    /// Anything else, as a sign of progress.
+    Sign,
+}
+
+/// Gets the pieces of a reply at once.
+pub(super) type OnPiece<'a> = &'a mut dyn FnMut(ReplyPiece<'_>);
+
 /// Assembles a reply from the events of one wire format.
 pub(super) trait Assemble {
-    /// Adds the data of one event. `on_text` gets new text at once, and an empty text for any other sign of progress.
-    fn push_event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<ReplyStage, AttemptError>;
+    /// Adds the data of one event, and passes on what is in it.
+    fn push_event(&mut self, data: &str, on_piece: OnPiece<'_>) -> Result<ReplyStage, AttemptError>;
 
     /// Adds a reply that came in one piece, from a server that does not stream.
-    fn push_body(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError>;
+    fn push_body(&mut self, body: &str, on_piece: OnPiece<'_>) -> Result<(), AttemptError>;
 
     /// Returns the reply, or an error if the reply is incomplete.
     fn into_reply(self: Box<Self>) -> Result<ChatReply, AttemptError>;
@@ -42,6 +55,8 @@ pub(super) struct PartialReply<'a> {
     /// The model's thinking, in the form of its API.
     pub(super) state: Option<Value>,
     pub(super) usage: Usage,
+    /// What the provider says that the call cost, in US dollars.
+    pub(super) cost: Option<f64>,
     pub(super) model: String,
     pub(super) finish: Option<FinishReason>,
     pub(super) ended: bool,
@@ -59,18 +74,19 @@ impl<'a> PartialReply<'a> {
             calls: Vec::new(),
             state: None,
             usage: Usage::default(),
+            cost: None,
             model: String::new(),
             finish: None,
             ended: false,
         }
     }
 
-    /// Adds text, and passes it to `on_text`.
-    pub(super) fn add(&mut self, text: &str, on_text: &mut dyn FnMut(&str)) {
+    /// Adds text, and passes it on as far as no stop text may begin in it.
+    pub(super) fn add(&mut self, text: &str, on_piece: OnPiece<'_>) {
         if !text.is_empty() && !self.is_cut {
             self.text.push_str(text);
             self.is_cut = self.stops.cut(&mut self.text);
-            self.stops.show(&self.text, self.is_cut, on_text);
+            self.stops.show(&self.text, self.is_cut, &mut |text| on_piece(ReplyPiece::Text(text)));
         }
     }
 
@@ -90,9 +106,9 @@ impl<'a> PartialReply<'a> {
     }
 
     /// Returns how complete the reply is, and passes on what was held back once its text is complete.
-    pub(super) fn stage(&mut self, on_text: &mut dyn FnMut(&str)) -> ReplyStage {
+    pub(super) fn stage(&mut self, on_piece: OnPiece<'_>) -> ReplyStage {
         if self.ended || self.finish.is_some() {
-            self.stops.show(&self.text, true, on_text);
+            self.stops.show(&self.text, true, &mut |text| on_piece(ReplyPiece::Text(text)));
         }
         match (self.ended, self.finish) {
             (true, _) => ReplyStage::Ended,
@@ -145,7 +161,8 @@ impl<'a> PartialReply<'a> {
             usage: self.usage,
             model: self.model,
             finish,
-            cost: None,
+            cost: self.cost,
+            saved: 0.0,
             refused: Vec::new(),
             lost: None,
         })

@@ -1,28 +1,26 @@
-//! The prices of models: those of `prices.json`, and the user's own, which replace them.
+//! The prices of calls: what the catalogue knows, the user's own, which replace them, and what a provider itself says.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 
-use super::model_table::ModelTable;
+use chrono::NaiveDate;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::catalogue;
 use super::provider::{LOCAL, Provider};
 use crate::host::secret::KeySource;
 use crate::model::budget::Price;
 
-fn file() -> &'static ModelTable<Price> {
-    static FILE: OnceLock<ModelTable<Price>> = OnceLock::new();
-    FILE.get_or_init(|| ModelTable::read(include_str!("prices.json")))
-}
-
-/// Returns year and month of the built-in prices.
-pub fn as_of() -> &'static str {
-    &file().as_of
-}
-
-/// Returns the price of `provider/model`, if it is known.
+/// Returns the price of `provider/model` on a day, if it is known.
 ///
 /// Models on the user's own machine are free. A provider at an address other than its own may cost
 /// anything, so only the user can give its price.
-pub(super) fn price(user_prices: &BTreeMap<String, Price>, providers: &[Provider], model: &str) -> Option<Price> {
+pub(super) fn price(
+    user_prices: &BTreeMap<String, Price>,
+    providers: &[Provider],
+    model: &str,
+    today: NaiveDate,
+) -> Option<Price> {
     if let Some(price) = user_prices.get(model) {
         return Some(*price);
     }
@@ -35,32 +33,53 @@ pub(super) fn price(user_prices: &BTreeMap<String, Price>, providers: &[Provider
     if provider.models_path.is_some() && !matches!(provider.key, KeySource::Variable { .. } | KeySource::Command(_)) {
         return Some(Price::FREE);
     }
-    if provider.moved { None } else { file().models.get(undated(model)).copied() }
+    if provider.moved { None } else { catalogue::price(model, today) }
 }
 
-/// Returns a model's name without the date of its snapshot: `-2025-04-14` or `-20250929`.
-fn undated(model: &str) -> &str {
-    let cut = |length: usize| model.len().checked_sub(length).and_then(|at| model.split_at_checked(at));
-    for length in [11, 9] {
-        if let Some((name, date)) = cut(length)
-            && date.bytes().enumerate().all(|(at, byte)| match byte {
-                b'-' => at == 0 || (length == 11 && (at == 5 || at == 8)),
-                byte => byte.is_ascii_digit() && at > 0,
-            })
-        {
-            return name;
-        }
+/// The members of a reply's counts by which a provider says what the call cost. Each may have any form, because other
+/// servers use the same names for other things.
+#[derive(Default, Deserialize)]
+pub(super) struct ToldCost {
+    /// OpenRouter: US dollars.
+    cost: Option<Value>,
+    /// OpenRouter: whether the user has a contract with the model's provider, who is paid besides.
+    is_byok: Option<Value>,
+    cost_details: Option<Value>,
+    /// xAI.
+    cost_in_usd_ticks: Option<Value>,
+}
+
+/// How many of xAI's ticks are a US dollar.
+const TICKS: f64 = 1e10;
+
+impl ToldCost {
+    /// Returns the cost in US dollars that a provider told, if it is one that tells it, at its own address.
+    pub(super) fn dollars(&self, provider: &Provider) -> Option<f64> {
+        let number = |value: &Option<Value>| value.as_ref().and_then(Value::as_f64);
+        let cost = match provider.name.as_str() {
+            _ if provider.moved => None,
+            "openrouter" if self.is_byok == Some(Value::Bool(true)) => {
+                let details = self.cost_details.as_ref();
+                let upstream = details.and_then(|details| details["upstream_inference_cost"].as_f64());
+                Some(number(&self.cost)? + upstream?)
+            }
+            "openrouter" => number(&self.cost),
+            "xai" => number(&self.cost_in_usd_ticks).map(|ticks| ticks / TICKS),
+            _ => None,
+        };
+        cost.filter(|cost| cost.is_finite() && *cost >= 0.0)
     }
-    model
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
+    use serde_json::json;
+
     use super::super::config::ModelsConfig;
     use super::super::settings::ClientSettings;
-    use super::{file, undated};
+    use super::ToldCost;
     use crate::model::budget::Price;
 
     fn settings(variables: &[(&str, &str)], config: &str) -> ClientSettings {
@@ -68,24 +87,6 @@ mod tests {
         let variables: BTreeMap<String, String> =
             variables.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
         ClientSettings::from_environment(&variables, &config).expect("the test's settings are valid")
-    }
-
-    #[test]
-    fn the_file_of_prices_names_known_providers_and_every_default_model() {
-        for (model, price) in &file().models {
-            let (provider, _) = model.split_once('/').expect("a model has a provider");
-            assert!(super::super::provider_defaults::ALL.iter().any(|defaults| defaults.name == provider), "{model}");
-            assert_eq!(price.problem(), None, "{model}");
-            assert_eq!(undated(model), model);
-        }
-        for defaults in super::super::provider_defaults::ALL {
-            let Some(model) = defaults.model.map(|model| format!("{}/{model}", defaults.name)) else { continue };
-            assert!(
-                file().models.contains_key(&model),
-                "{model} is what people get who choose nothing, and has no price"
-            );
-            assert!(super::super::window(&BTreeMap::new(), &model).is_some(), "{model} has no window");
-        }
     }
 
     #[test]
@@ -101,9 +102,33 @@ mod tests {
         assert_eq!(input(&moved, "openai/gpt-4.1"), None);
         let own = settings(
             &[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")],
-            "prices: {openai/gpt-4.1: {input: 7, output: 9}, lab/qwen: {input: 0.1, output: 0.2}}",
+            "prices: {openai/gpt-4.1: {input: 7, output: 9}, lab/qwen: {input: 0.1, output: 0.2, cache_write: 0.3}}",
         );
         assert_eq!((input(&own, "openai/gpt-4.1"), input(&own, "lab/qwen")), (Some(7.0), Some(0.1)));
+        assert_eq!(own.price("lab/qwen").and_then(|price| price.cache_write), Some(0.3));
         assert_eq!(plain.price("local/any"), Some(Price::FREE));
+    }
+
+    #[test]
+    fn what_a_provider_says_that_a_call_cost_counts_at_its_own_address_alone() {
+        let told = |name: &str, moved: &[(&str, &str)], counts: serde_json::Value| {
+            let settings = settings(moved, "{}");
+            let provider = settings.providers.iter().find(|one| one.name == name).expect("it is known");
+            serde_json::from_value::<ToldCost>(counts).expect("it has any form").dollars(provider)
+        };
+        assert_eq!(told("openrouter", &[], json!({"cost": 0.25, "is_byok": false})), Some(0.25));
+        let byok = json!({"cost": 0.25, "is_byok": true, "cost_details": {"upstream_inference_cost": 0.5}});
+        assert_eq!(told("openrouter", &[], byok), Some(0.75));
+        assert_eq!(told("openrouter", &[], json!({"cost": 0.25, "is_byok": true})), None);
+        assert_eq!(
+            told("xai", &[], json!({"cost_in_usd_ticks": 2_500_000_000u64, "cost": {"any": "form"}})),
+            Some(0.25)
+        );
+        for odd in [json!({}), json!({"cost": -1}), json!({"cost": "1"}), json!({"cost": [1]})] {
+            assert_eq!(told("openrouter", &[], odd), None);
+        }
+        let elsewhere = ("OPENROUTER_BASE_URL", "http://127.0.0.1:1/v1");
+        assert_eq!(told("openrouter", &[elsewhere], json!({"cost": 0.25})), None);
+        assert_eq!(told("openai", &[], json!({"cost": 0.25})), None);
     }
 }

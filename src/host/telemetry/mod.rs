@@ -135,6 +135,9 @@ impl TracingFrontEnd {
         if let Some(limit) = request.max_tokens {
             span.set("gen_ai.request.max_tokens", i64::from(limit));
         }
+        if let Some(effort) = request.effort {
+            span.set("nietz.effort", effort.name());
+        }
         if let Some(temperature) = request.temperature {
             span.set("gen_ai.request.temperature", temperature);
         }
@@ -157,6 +160,13 @@ impl TracingFrontEnd {
         if reply.usage.cached > 0 {
             let cached = count(reply.usage.cached);
             span.set("gen_ai.usage.cache_read.input_tokens", cached);
+        }
+        if reply.usage.cache_written > 0 {
+            let written = count(reply.usage.cache_written);
+            span.set("gen_ai.usage.cache_creation.input_tokens", written);
+        }
+        if reply.usage.reasoning > 0 {
+            span.set("gen_ai.usage.reasoning.output_tokens", count(reply.usage.reasoning));
         }
         if let Some(cost) = reply.cost {
             span.set("nietz.cost_usd", cost);

@@ -93,8 +93,14 @@ fn summary(ending: &RunEnding<'_>) -> String {
         };
         let (input, output) = (sum(|usage| usage.input), sum(|usage| usage.output));
         let _ = write!(out, " · {} · {input} tokens in, {output} out", call_count(calls));
+        if ending.spent.iter().any(|spent| spent.usage.reasoning > 0) {
+            let _ = write!(out, " ({} of them thinking)", sum(|usage| usage.reasoning));
+        }
         let _ = match budget::cost(ending.spent) {
-            Some(cost) => write!(out, " · {}", money(Some(cost))),
+            Some(cost) => match budget::saved(ending.spent) {
+                Some(saved) => write!(out, " · {} (caching saved {})", money(Some(cost)), money(Some(saved))),
+                None => write!(out, " · {}", money(Some(cost))),
+            },
             None => {
                 let mut models: Vec<&str> =
                     ending.spent.iter().filter(|spent| spent.cost.is_none()).map(|spent| &*spent.model).collect();
@@ -188,7 +194,7 @@ mod tests {
 
     fn spent(model: &str, label: &str, calls: u64, cost: Option<f64>) -> Spent {
         let usage = Usage { input: 12340, output: 2100, ..Usage::default() };
-        Spent { model: model.to_owned(), label: label.to_owned(), calls, usage, cost }
+        Spent { model: model.to_owned(), label: label.to_owned(), calls, usage, cost, saved: 0.0 }
     }
 
     fn ending<'a>(status: EndStatus, failure: Option<&'a Failure>, spent: &'a [Spent]) -> RunEnding<'a> {
@@ -201,6 +207,17 @@ mod tests {
         let local = done(&[spent("local/small", "model", 14, Some(0.0))]);
         assert_snapshot!(local, @"done in 3m12s · 14 calls · 12,340 tokens in, 2,100 out · free");
         assert_snapshot!(done(&[]), @"done in 3m12s");
+        let cached = |saved| done(&[Spent { saved, ..spent("a/big", "Max", 14, Some(0.5)) }]);
+        assert_snapshot!(cached(1.25), @"done in 3m12s · 14 calls · 12,340 tokens in, 2,100 out · $0.50 (caching saved $1.25)");
+        assert_snapshot!(cached(-0.25), @"done in 3m12s · 14 calls · 12,340 tokens in, 2,100 out · $0.50");
+    }
+
+    #[test]
+    fn what_was_thought_is_told_as_a_part_of_what_came() {
+        let mut thinking = spent("openai/deep", "model", 2, None);
+        thinking.usage.reasoning = 1800;
+        let done = text(&ending(EndStatus::Done, None, &[thinking]), "r1", &without_colour);
+        assert_snapshot!(done, @"done in 3m12s · 2 calls · 12,340 tokens in, 2,100 out (1,800 of them thinking) · no price is known for openai/deep");
     }
 
     #[test]

@@ -146,7 +146,9 @@ impl FrontEnd for Json {
             Event::CallEnded { call, .. } => {
                 self.hidden.borrow_mut().remove(call);
             }
-            Event::CallDelta { call, .. } if self.hidden.borrow().contains(call) => return,
+            Event::CallDelta { call, .. } | Event::CallThought { call, .. } if self.hidden.borrow().contains(call) => {
+                return;
+            }
             _ => {}
         }
         let line = EventLine { v: VERSION, seq: self.seq.replace(self.seq.get() + 1), run: &self.run, event };
@@ -209,6 +211,7 @@ mod tests {
         for (label, show) in [("a", false), ("b", true)] {
             front.show(&samples::started(label, show));
         }
+        front.show(&samples::thought("a", "the secret doubt"));
         front.show(&samples::delta("a", "the secret"));
         front.show(&samples::delta("b", "the news"));
         assert!(out.text().contains("the news") && !out.text().contains("the secret"), "{}", out.text());

@@ -183,7 +183,12 @@ impl Pipe {
 impl FrontEnd for Pipe {
     fn show(&self, event: &Event) {
         match event {
-            Event::RunStarted { .. } | Event::Replayed { .. } | Event::Status { .. } | Event::Progress { .. } => {}
+            // What a model thinks is shown while it comes, or not at all.
+            Event::RunStarted { .. }
+            | Event::Replayed { .. }
+            | Event::CallThought { .. }
+            | Event::Status { .. }
+            | Event::Progress { .. } => {}
             Event::Said { markdown, from } => self.say(from.as_deref(), markdown),
             Event::CallStarted { call, label, show, .. } => {
                 if *show {

@@ -26,6 +26,8 @@ pub(super) struct RedactingFrontEnd {
     redactor: Redactor,
     /// For each call, the end of its text that is not shown yet.
     held: RefCell<HashMap<String, HeldText>>,
+    /// For each call, the same of what its model thinks.
+    held_thoughts: RefCell<HashMap<String, HeldText>>,
 }
 
 #[derive(Default)]
@@ -40,7 +42,7 @@ const SHORT: usize = 4096;
 
 impl RedactingFrontEnd {
     pub(super) fn new(inner: Box<dyn FrontEnd>, redactor: Redactor) -> RedactingFrontEnd {
-        RedactingFrontEnd { inner, redactor, held: RefCell::default() }
+        RedactingFrontEnd { inner, redactor, held: RefCell::default(), held_thoughts: RefCell::default() }
     }
 
     fn text(&self, text: &str) -> String {
@@ -48,8 +50,33 @@ impl RedactingFrontEnd {
     }
 
     fn delta(&self, call: &str, text: &str) {
-        let mut held = self.held.borrow_mut();
-        let HeldText { text: rest, look_at } = held.entry(call.to_owned()).or_default();
+        // Text ends a thought, which is shown in front of it.
+        self.end_thought(call);
+        if let Some(text) = self.held.borrow_mut().entry(call.to_owned()).or_default().add(text, &self.redactor) {
+            self.inner.show(&Event::CallDelta { call: call.to_owned(), text });
+        }
+    }
+
+    fn thought(&self, call: &str, text: &str) {
+        let mut held = self.held_thoughts.borrow_mut();
+        if let Some(text) = held.entry(call.to_owned()).or_default().add(text, &self.redactor) {
+            self.inner.show(&Event::CallThought { call: call.to_owned(), text });
+        }
+    }
+
+    /// Shows the end of what the model of a call has thought.
+    fn end_thought(&self, call: &str) {
+        let rest = self.held_thoughts.borrow_mut().remove(call);
+        if let Some(rest) = rest.filter(|rest| !rest.text.is_empty()) {
+            self.inner.show(&Event::CallThought { call: call.to_owned(), text: self.text(&rest.text) });
+        }
+    }
+}
+
+impl HeldText {
+    /// Adds a piece, and returns what can be shown by now.
+    fn add(&mut self, text: &str, redactor: &Redactor) -> Option<String> {
+        let HeldText { text: rest, look_at } = self;
         // Held text ends with a word that may become a key, or with the blanks before such a word. While the word or the
         // blanks continue, nothing can be shown, so the text is not searched again, however long it gets.
         let blank = |byte: u8| byte == b' ' || byte == b'\t';
@@ -60,31 +87,34 @@ impl RedactingFrontEnd {
         };
         rest.push_str(text);
         if goes_on || rest.len() < *look_at {
-            return;
+            return None;
         }
-        let settled = self.redactor.settled_length(rest);
-        if settled > 0 {
-            let shown = self.text(&rest[..settled]);
+        let settled = redactor.settled_length(rest);
+        let shown = (settled > 0).then(|| redactor.text(&rest[..settled]).into_owned());
+        if shown.is_some() {
             rest.drain(..settled);
             *look_at = 0;
-            self.inner.show(&Event::CallDelta { call: call.to_owned(), text: shown });
         }
         if rest.len() > SHORT {
             *look_at = rest.len() + rest.len() / 8;
         }
+        shown
     }
 }
 
 impl FrontEnd for RedactingFrontEnd {
     fn show(&self, event: &Event) {
         let shown = match event {
+            Event::CallThought { call, text } => return self.thought(call, text),
             Event::CallDelta { call, text } => return self.delta(call, text),
             Event::CallRetried { call, attempt, reason, wait_ms } => {
                 self.held.borrow_mut().remove(call);
+                self.held_thoughts.borrow_mut().remove(call);
                 let (call, reason) = (call.clone(), self.text(reason));
                 Event::CallRetried { call, attempt: *attempt, reason, wait_ms: *wait_ms }
             }
             Event::CallEnded { call, usage, failure } => {
+                self.end_thought(call);
                 if let Some(rest) = self.held.borrow_mut().remove(call).filter(|rest| !rest.text.is_empty()) {
                     self.inner.show(&Event::CallDelta { call: call.clone(), text: self.text(&rest.text) });
                 }
@@ -197,7 +227,7 @@ mod tests {
 
     use super::super::json::Json;
     use super::super::out::tests::Captured;
-    use super::super::samples::{delta, ended, retried};
+    use super::super::samples::{delta, ended, retried, thought};
     use super::{RedactedLines, RedactingFrontEnd};
     use crate::host::FrontEnd;
     use crate::model::redact::Redactor;
@@ -227,6 +257,28 @@ mod tests {
             })
             .collect();
         assert_eq!(pieces.concat(), "the key: [redacted:OPENAI_API_KEY] and so on, plannedsecret-1");
+    }
+
+    #[test]
+    fn a_key_in_pieces_of_thought_is_never_shown_and_text_comes_after_it() {
+        let out = Captured::default();
+        let json = Json::new("r1", true, Box::new(Cursor::new("")), out.stream());
+        let front = RedactingFrontEnd::new(Box::new(json), redactor());
+        for text in ["is it plan", "ted-sec", "ret", "-1"] {
+            front.show(&thought("a", text));
+        }
+        front.show(&delta("a", "no plan"));
+        front.show(&thought("a", "or ted-secret-1"));
+        front.show(&ended("a", None));
+        let lines =
+            out.text().lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()).collect::<Vec<_>>();
+        let of = |kind: &str| -> String {
+            lines.iter().filter(|line| line["type"] == kind).filter_map(|line| line["text"].as_str()).collect()
+        };
+        assert_eq!(of("call_thought"), "is it [redacted:OPENAI_API_KEY]or ted-secret-1");
+        assert_eq!(of("call_delta"), "no plan");
+        let first_text = lines.iter().position(|line| line["type"] == "call_delta").unwrap();
+        assert!(lines[..first_text].iter().all(|line| line["type"] == "call_thought"), "{lines:?}");
     }
 
     #[test]

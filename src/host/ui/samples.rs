@@ -43,6 +43,10 @@ pub(super) fn started(label: &str, show: bool) -> Event {
     Event::CallStarted { call: label.to_owned(), model: "test/model".to_owned(), label: label.to_owned(), show }
 }
 
+pub(super) fn thought(label: &str, text: &str) -> Event {
+    Event::CallThought { call: label.to_owned(), text: text.to_owned() }
+}
+
 pub(super) fn delta(label: &str, text: &str) -> Event {
     Event::CallDelta { call: label.to_owned(), text: text.to_owned() }
 }
@@ -54,7 +58,7 @@ pub(super) fn retried(label: &str) -> Event {
 pub(super) fn sent(label: &str) -> Event {
     let request = json!({
         "model": "test/model", "system": "You build.", "messages": [{"role": "user", "content": "Tea?\nOr \u{1b}[2J?"}],
-        "max_tokens": 9,
+        "max_tokens": 9, "effort": "low",
     });
     let request = serde_json::from_value(request).expect("the test's request is well formed");
     Event::CallSent { call: label.to_owned(), request }
@@ -72,7 +76,7 @@ pub(super) fn received(label: &str) -> Event {
 pub(super) fn ended(label: &str, failure: Option<Failure>) -> Event {
     Event::CallEnded {
         call: label.to_owned(),
-        usage: Usage { input: 10, output: 5, cached: 2, ..Usage::default() },
+        usage: Usage { input: 10, output: 5, cached: 2, cache_written: 3, reasoning: 3 },
         failure,
     }
 }
@@ -87,7 +91,7 @@ pub(super) fn progress(label: &str, done: u64, total: u64) -> Event {
 
 pub(super) fn spent(model: &str, label: &str, cost: Option<f64>) -> Spent {
     let usage = Usage { input: 10, output: 5, ..Usage::default() };
-    Spent { model: model.to_owned(), label: label.to_owned(), calls: 1, usage, cost }
+    Spent { model: model.to_owned(), label: label.to_owned(), calls: 1, usage, cost, saved: 0.0 }
 }
 
 pub(super) fn finished(status: EndStatus, failure: Option<Failure>) -> Event {
@@ -113,6 +117,7 @@ pub(super) fn all() -> Vec<Event> {
         said(Some("Hypatia"), "*hello*"),
         started("architect", true),
         sent("architect"),
+        thought("architect", "hm \u{1b}[2J"),
         delta("architect", "a\u{1b}[2J"),
         retried("architect"),
         received("architect"),
@@ -140,19 +145,20 @@ fn there_is_a_sample_of_every_event() {
         Event::Said { .. } => 2,
         Event::CallStarted { .. } => 3,
         Event::CallSent { .. } => 4,
-        Event::CallDelta { .. } => 5,
-        Event::CallRetried { .. } => 6,
-        Event::CallReceived { .. } => 7,
-        Event::CallEnded { .. } => 8,
-        Event::Status { .. } => 9,
-        Event::Progress { .. } => 10,
-        Event::Asked { .. } => 11,
-        Event::Answered { .. } => 12,
-        Event::GivenBack { .. } => 13,
-        Event::Notice { .. } => 14,
-        Event::RunEnded { .. } => 15,
+        Event::CallThought { .. } => 5,
+        Event::CallDelta { .. } => 6,
+        Event::CallRetried { .. } => 7,
+        Event::CallReceived { .. } => 8,
+        Event::CallEnded { .. } => 9,
+        Event::Status { .. } => 10,
+        Event::Progress { .. } => 11,
+        Event::Asked { .. } => 12,
+        Event::Answered { .. } => 13,
+        Event::GivenBack { .. } => 14,
+        Event::Notice { .. } => 15,
+        Event::RunEnded { .. } => 16,
     };
     let mut places: Vec<usize> = all().iter().map(place).collect();
     places.dedup();
-    assert_eq!(places, (0..16).collect::<Vec<_>>());
+    assert_eq!(places, (0..17).collect::<Vec<_>>());
 }

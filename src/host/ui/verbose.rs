@@ -12,6 +12,9 @@ pub(super) fn request_text(request: &ChatRequest) -> String {
     if let Some(limit) = request.max_tokens {
         let _ = write!(out, ", at most {limit} tokens");
     }
+    if let Some(effort) = request.effort {
+        let _ = write!(out, ", effort {}", effort.name());
+    }
     if let Some(temperature) = request.temperature {
         let _ = write!(out, ", temperature {temperature}");
     }
@@ -49,7 +52,8 @@ pub(super) fn reply_text(reply: &ChatReply) -> String {
     };
     let usage = reply.usage;
     let model = safe(&reply.model);
-    let mut out = format!("← {model}, {why}, {} tokens in, {} out\n", usage.input, usage.output);
+    let thought = if usage.reasoning > 0 { format!(", {} of them thinking", usage.reasoning) } else { String::new() };
+    let mut out = format!("← {model}, {why}, {} tokens in, {} out{thought}\n", usage.input, usage.output);
     if !reply.text.is_empty() {
         part(&mut out, "text", &reply.text);
     }

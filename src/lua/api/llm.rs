@@ -13,7 +13,8 @@ use crate::lua::api::{ModuleBuilder, context, json as json_module, personas, sch
 use crate::lua::convert;
 use crate::lua::request::Request;
 use crate::lua::vm::Vm;
-use crate::model::chat::{ChatRequest, HashedMessage, Message, Tool, ToolChoice, is_own_member};
+use crate::model::chat::{ChatRequest, Effort, HashedMessage, Message, Tool, ToolChoice, is_own_member};
+use crate::model::choice::ModelChoice;
 use crate::model::collection::Format;
 use crate::model::effect::Effect;
 use crate::model::effect::chat::{CallDisplay, Chat};
@@ -168,6 +169,7 @@ struct ChatOptions {
     #[serde(default)]
     tools: Vec<Tool>,
     tool_choice: Option<ToolChoice>,
+    effort: Option<Effort>,
     max_tokens: Option<u32>,
     temperature: Option<f64>,
     top_p: Option<f64>,
@@ -199,7 +201,7 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
     if conversation.is_empty() {
         return Err(invalid("llm.chat: there is nothing to say: give a prompt or messages"));
     }
-    let model = (context(lua)?.resolve)(call.model.as_deref())?;
+    let ModelChoice { model, effort } = (context(lua)?.resolve)(call.model.as_deref())?;
     let request = ChatRequest {
         provider_options: options_of(&model, &call.provider_options)?,
         model,
@@ -213,7 +215,7 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
         top_p: call.top_p,
         stop: call.stop,
         seed: None,
-        effort: None,
+        effort: call.effort.or(effort),
     };
     if let Some(problem) = request.problem() {
         return Err(invalid(format!("llm.chat: {problem}")));
@@ -289,6 +291,7 @@ const FIELDS: &[&str] = &[
     "rounds",
     "stream",
     "label",
+    "effort",
     "max_tokens",
     "temperature",
     "top_p",
@@ -347,7 +350,7 @@ struct UnusableReply {
 
 fn model(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let name = Args::new(lua, "llm.model", values).maybe_text(0)?;
-    let full = (context(lua)?.resolve)(name.as_deref())?;
+    let full = (context(lua)?.resolve)(name.as_deref())?.model;
     lua.create_string(full).map(LuaValue::String).map_err(vm_error)
 }
 
@@ -355,7 +358,7 @@ fn window(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let name = Args::new(lua, "llm.window", values).maybe_text(0)?;
     let context = context(lua)?;
     #[allow(clippy::cast_precision_loss)]
-    let tokens = (context.window)(&(context.resolve)(name.as_deref())?).map(|tokens| tokens as f64);
+    let tokens = (context.window)(&(context.resolve)(name.as_deref())?.model).map(|tokens| tokens as f64);
     Ok(tokens.map_or(LuaValue::Nil, LuaValue::Number))
 }
 

@@ -32,6 +32,7 @@ use crate::error::{Failure, Result};
 use crate::lua::request::Request;
 use crate::lua::vm::{Vm, YieldedRequest, answer};
 use crate::lua::{error_values, vm_errors};
+use crate::model::choice::ModelChoice;
 use crate::model::collection::Collection;
 use crate::pack::persona::Personas;
 use crate::pack::tree::PackTree;
@@ -81,8 +82,9 @@ pub fn replace_stock(vm: &Rc<Vm>) -> mlua::Result<()> {
     ui::replace(vm)
 }
 
-/// Returns the full name of a model for a name or an alias; without either, that of the run's default model.
-pub type Resolve = Box<dyn Fn(Option<&str>) -> Result<String>>;
+/// Returns the full name of a model for a name or an alias, and the effort of calls that say nothing of it; without a name,
+/// those of the run's default model.
+pub type Resolve = Box<dyn Fn(Option<&str>) -> Result<ModelChoice>>;
 
 /// Returns how many tokens a model takes in one call.
 pub type Window = Box<dyn Fn(&str) -> Option<u64>>;

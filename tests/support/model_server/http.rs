@@ -55,6 +55,14 @@ pub(super) fn write(stream: &TcpStream, request: &Request, response: &Response) 
         Some(size) => pieces.concat().chunks(size).map(<[u8]>::to_vec).collect(),
         None => pieces,
     };
+    let pieces = match &response.ending {
+        Ending::Held(bytes, _) => {
+            let mut first = pieces.concat();
+            let rest = first.split_off((*bytes).min(first.len()));
+            vec![first, rest]
+        }
+        Ending::Whole | Ending::Cut(_) | Ending::Silent(_) => pieces,
+    };
     let mut out = stream;
     let mut head = format!("HTTP/1.1 {status} Scripted\r\ntransfer-encoding: chunked\r\n");
     for (name, value) in &headers {
@@ -62,14 +70,17 @@ pub(super) fn write(stream: &TcpStream, request: &Request, response: &Response) 
     }
     head.push_str("\r\n");
     let mut left = match response.ending {
-        Ending::Whole => usize::MAX,
+        Ending::Whole | Ending::Held(..) => usize::MAX,
         Ending::Cut(bytes) | Ending::Silent(bytes) => bytes,
     };
     // A response that is silent from the start has no head either.
     if !matches!(response.ending, Ending::Silent(0)) {
         out.write_all(head.as_bytes())?;
     }
-    for piece in pieces {
+    for (number, piece) in pieces.into_iter().enumerate() {
+        if let (1, Ending::Held(_, gate)) = (number, &response.ending) {
+            gate.wait();
+        }
         let piece = &piece[..piece.len().min(left)];
         left -= piece.len();
         if !piece.is_empty() {
@@ -81,7 +92,7 @@ pub(super) fn write(stream: &TcpStream, request: &Request, response: &Response) 
         }
     }
     match response.ending {
-        Ending::Whole => {
+        Ending::Whole | Ending::Held(..) => {
             out.write_all(b"0\r\n\r\n")?;
             return Ok(true);
         }

@@ -14,6 +14,10 @@ pub(super) struct Reply {
     /// Id, name and arguments of each.
     pub(super) calls: Vec<[String; 3]>,
     pub(super) usage: (u64, u64),
+    /// Tokens of the input that were read from a cache and written to it, where there is one.
+    pub(super) cache: Option<(u64, u64)>,
+    /// How much of the output was thought.
+    pub(super) reasoning: u64,
     pub(super) too_long: bool,
     pub(super) without_end: bool,
     /// Kind and message.
@@ -24,7 +28,8 @@ impl Reply {
     pub(super) fn new(text: String) -> Reply {
         // About four characters to a token, as everybody's rule of thumb has it.
         let usage = (10, text.len() as u64 / 4 + 1);
-        Reply { text, calls: Vec::new(), usage, too_long: false, without_end: false, error: None }
+        let (calls, cache, error) = (Vec::new(), None, None);
+        Reply { text, calls, usage, cache, reasoning: 0, too_long: false, without_end: false, error }
     }
 }
 
@@ -85,7 +90,27 @@ fn finish_reason(reply: &Reply) -> &'static str {
 
 fn openai_usage(reply: &Reply) -> Value {
     let (input, output) = reply.usage;
-    json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output})
+    let mut usage = json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output});
+    if let Some((read, written)) = reply.cache {
+        usage["prompt_tokens_details"] = json!({"cached_tokens": read, "cache_write_tokens": written});
+    }
+    if reply.reasoning > 0 {
+        usage["completion_tokens_details"] = json!({"reasoning_tokens": reply.reasoning});
+    }
+    usage
+}
+
+fn anthropic_usage(reply: &Reply, output: u64) -> Value {
+    let input = reply.usage.0;
+    let mut usage = match reply.cache {
+        Some((read, written)) => json!({"input_tokens": input - read - written, "cache_read_input_tokens": read,
+            "cache_creation_input_tokens": written, "output_tokens": output}),
+        None => json!({"input_tokens": input, "output_tokens": output}),
+    };
+    if reply.reasoning > 0 {
+        usage["output_tokens_details"] = json!({"thinking_tokens": reply.reasoning});
+    }
+    usage
 }
 
 fn stop_reason(reply: &Reply, blocks: &[Value]) -> &'static str {
@@ -112,8 +137,7 @@ fn blocks(request: &Request, reply: &Reply) -> Vec<Value> {
 }
 
 fn anthropic(request: &Request, reply: &Reply) -> Vec<String> {
-    let (input, output) = reply.usage;
-    let usage = json!({"input_tokens": input, "output_tokens": 1});
+    let usage = anthropic_usage(reply, 1);
     let message = json!({"id": "m1", "type": "message", "role": "assistant", "model": request.body["model"],
         "content": [], "stop_reason": null, "usage": usage});
     let mut events = vec![json!({"type": "message_start", "message": message}), json!({"type": "ping"})];
@@ -138,7 +162,7 @@ fn anthropic(request: &Request, reply: &Reply) -> Vec<String> {
         events.push(json!({"type": "error", "error": {"type": kind, "message": message}}));
     } else if !reply.without_end {
         events.push(json!({"type": "message_delta", "delta": {"stop_reason": stop_reason(reply, &blocks)},
-            "usage": {"output_tokens": output}}));
+            "usage": anthropic_usage(reply, reply.usage.1)}));
         events.push(json!({"type": "message_stop"}));
     }
     let line = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
@@ -167,7 +191,7 @@ fn whole(request: &Request, reply: &Reply) -> Value {
                     block.insert("input".to_owned(), serde_json::from_str(&arguments).unwrap_or(Value::Null));
                 }
             }
-            let usage = json!({"input_tokens": reply.usage.0, "output_tokens": reply.usage.1});
+            let usage = anthropic_usage(reply, reply.usage.1);
             json!({"type": "message", "role": "assistant", "model": request.body["model"],
                 "stop_reason": stop_reason(reply, &blocks), "content": blocks, "usage": usage})
         }

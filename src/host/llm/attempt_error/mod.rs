@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::cache::Marks;
 use super::families::ModelProfile;
 use super::provider::{Provider, Wire};
 use super::refusal::Refusal;
@@ -42,6 +43,10 @@ pub(super) struct CallContext<'a> {
     pub(super) model: &'a str,
     pub(super) key: Option<&'a Secret>,
     pub(super) profile: &'a ModelProfile,
+    /// What the server is asked to keep of the request.
+    pub(super) marks: Marks,
+    /// Whether the model is asked to show what it thinks.
+    pub(super) wants_thoughts: bool,
 }
 
 impl AttemptError {

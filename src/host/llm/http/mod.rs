@@ -7,10 +7,10 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderName, 
 use reqwest::{Method, Request, Url};
 
 use super::attempt_error::{AttemptError, CallContext};
-use super::partial_reply::{Assemble, ReplyStage};
+use super::partial_reply::{Assemble, OnPiece, ReplyStage};
 use super::provider::Wire;
 use super::stream::{self, ResponseBody};
-use super::{anthropic, openai, responses};
+use super::{anthropic, cache, openai, responses};
 use crate::error::{Code, Failure, Result};
 use crate::host::network::{self, Network};
 use crate::model::chat::{ChatReply, ChatRequest};
@@ -45,6 +45,10 @@ pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result
             (HeaderName::from_static("x-api-key"), "")
         }
     };
+    // xAI finds what it has of a conversation on the server that answered before.
+    if let Some(name) = cache::conversation(provider, request).filter(|_| provider.name == "xai") {
+        headers.extend(HeaderValue::try_from(name).map(|name| (HeaderName::from_static("x-grok-conv-id"), name)));
+    }
     let (name, prefix) = provider.key_header.clone().map_or((usual_header, usual_prefix), |name| (name, ""));
     if let Some(key) = key {
         let value = key.header(prefix).ok_or_else(|| {
@@ -78,7 +82,7 @@ pub(super) async fn attempt(
     http: Request,
     context: CallContext<'_>,
     request: &ChatRequest,
-    on_text: &mut dyn FnMut(&str),
+    on_piece: OnPiece<'_>,
 ) -> Result<ChatReply, AttemptError> {
     let silence = context.provider.silence;
     let response = match tokio::time::timeout(silence, client.execute(http)).await {
@@ -98,7 +102,7 @@ pub(super) async fn attempt(
     };
     let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if kind.contains("json") {
-        reply.push_body(&stream::read_whole(response, silence, context).await?, on_text)?;
+        reply.push_body(&stream::read_whole(response, silence, context).await?, on_piece)?;
         return reply.into_reply();
     }
     if kind.starts_with("text/html") {
@@ -116,7 +120,7 @@ pub(super) async fn attempt(
             }
         };
         let Some(data) = data else { break };
-        stage = match (stage, reply.push_event(&data, on_text)) {
+        stage = match (stage, reply.push_event(&data, on_piece)) {
             (_, Ok(next)) => next,
             // The reply is complete and paid for: nonsense after it is not worth another call.
             (ReplyStage::TextComplete, Err(_)) => break,

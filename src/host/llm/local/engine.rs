@@ -112,6 +112,7 @@ impl Engine {
                     model: self.model.clone(),
                     finish,
                     cost: None,
+                    saved: 0.0,
                     refused: Vec::new(),
                     lost: None,
                 }))

@@ -3,7 +3,7 @@
 mod reply;
 mod request;
 
-use reply::Thought;
+use reply::{Thought, details};
 
 pub(super) use reply::Reply;
 pub(super) use request::{BEGIN, body};

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::Thought;
+use super::{Thought, details};
 use crate::host::llm::attempt_error::CallContext;
+use crate::host::llm::cache::{self, MARK, Mark};
 use crate::host::llm::effort::REASONING_EFFORT;
 use crate::host::llm::provider::MaxTokensField;
 use crate::host::llm::refusal::RequestPart;
-use crate::host::llm::{effort, schema, state};
+use crate::host::llm::{catalogue, effort, schema, state};
 use crate::model::chat::{ChatRequest, Message, Role, Tool, ToolCall, ToolChoice};
 
 /// The instruction for a model that cannot be forced to call a tool. Anthropic's API gets no such instruction: its models
@@ -44,6 +45,8 @@ struct Body<'a> {
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     stop: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<String>,
     #[serde(flatten)]
     options: BTreeMap<&'a str, &'a Value>,
 }
@@ -57,19 +60,38 @@ struct StreamOptions {
 struct Turn<'a> {
     role: &'static str,
     /// Null beside tool calls: some servers refuse an empty text there.
-    content: Option<&'a str>,
+    content: Option<Content<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning_details: Vec<Map<String, Value>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<MessageToolCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
 }
 
+/// A text as it usually is, and one with a mark, for models of Anthropic's behind a provider that passes marks on.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Plain(&'a str),
+    Marked([MarkedText<'a>; 1]),
+}
+
+#[derive(Serialize)]
+struct MarkedText<'a> {
+    r#type: &'static str,
+    text: &'a str,
+    cache_control: Mark,
+}
+
 #[derive(Serialize)]
 struct Function<T> {
     r#type: &'static str,
     function: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Mark>,
 }
 
 #[derive(Serialize)]
@@ -110,8 +132,9 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         needs_instruction.then(|| [system.as_deref().unwrap_or_default(), BEGIN].join("\n\n").trim().to_owned());
     let system = forced_system.as_deref().or(system.as_deref()).map(|text| Turn {
         role: "system",
-        content: Some(text),
+        content: Some(Content::Plain(text)),
         reasoning_content: None,
+        reasoning_details: Vec::new(),
         tool_calls: Vec::new(),
         tool_call_id: None,
     });
@@ -119,7 +142,8 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         MaxTokensField::MaxCompletionTokens => !profile.refuses(RequestPart::MaxCompletionTokens),
         MaxTokensField::MaxTokens => profile.refuses(RequestPart::MaxTokens),
     };
-    let limit = request.max_tokens.map(|limit| profile.within_largest(limit));
+    let limit =
+        request.max_tokens.map(|limit| catalogue::within_output(provider, model, profile.within_largest(limit)));
     let thinking = effort::thinking(context, request);
     let with_tools = profile.effort_with_tools.as_deref().filter(|_| {
         !request.tools.is_empty()
@@ -130,12 +154,17 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
     for (name, value) in thinking.members.into_iter().flatten() {
         options.entry(name).or_insert(value);
     }
+    let has_system = system.is_some();
+    let mut messages: Vec<Turn<'_>> =
+        system.into_iter().chain(request.messages.iter().map(|message| turn(context, message))).collect();
+    let mut tools: Vec<Function<&Tool>> = request.tools.iter().map(function).collect();
+    mark(context, request, has_system, &mut messages, &mut tools);
     let body = Body {
         model,
-        messages: system.into_iter().chain(request.messages.iter().map(|message| turn(context, message))).collect(),
+        messages,
         stream: true,
         stream_options: (!profile.refuses(RequestPart::StreamOptions)).then_some(StreamOptions { include_usage: true }),
-        tools: request.tools.iter().map(|tool| Function { r#type: "function", function: tool }).collect(),
+        tools,
         tool_choice: request.tool_choice.filter(|_| !profile.refuses(RequestPart::ToolChoice)),
         response_format: native.as_ref().map(|native| ResponseFormat {
             r#type: "json_schema",
@@ -148,9 +177,56 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         seed: request.seed.filter(|_| !profile.refuses(RequestPart::Seed)),
         top_p: request.top_p.filter(|_| profile.takes_top_p()),
         stop: if profile.refuses(RequestPart::Stop) { &[] } else { &request.stop },
+        prompt_cache_key: cache::key(provider, request),
         options,
     };
     serde_json::to_vec(&body).expect("plain data with text keys is always JSON")
+}
+
+fn function<T>(function: T) -> Function<T> {
+    Function { r#type: "function", function, cache_control: None }
+}
+
+/// Marks what the server is to cache.
+fn mark<'a>(
+    context: CallContext<'_>,
+    request: &ChatRequest,
+    has_system: bool,
+    messages: &mut [Turn<'a>],
+    tools: &mut [Function<&Tool>],
+) {
+    let (system, conversation) = messages.split_at_mut(usize::from(has_system));
+    let start = cache::tools_size(request) + system.iter().map(Turn::size).sum::<usize>();
+    let sizes: Vec<(bool, usize)> =
+        request.messages.iter().map(|message| (message.role == Role::Assistant, cache::size(message))).collect();
+    let places = cache::places(context.marks, context.model, start, &sizes);
+    for index in places.turns {
+        conversation.get_mut(index).into_iter().for_each(Turn::mark);
+    }
+    match (places.start, system.first_mut()) {
+        (true, Some(system)) => system.mark(),
+        (true, None) => tools.iter_mut().next_back().into_iter().for_each(|tool| tool.cache_control = Some(MARK)),
+        (false, _) => {}
+    }
+}
+
+impl Turn<'_> {
+    fn size(&self) -> usize {
+        match &self.content {
+            Some(Content::Plain(text)) => text.len(),
+            Some(Content::Marked([part])) => part.text.len(),
+            None => 0,
+        }
+    }
+
+    /// Marks the text of a message. An empty one cannot be marked.
+    fn mark(&mut self) {
+        if let Some(Content::Plain(text)) = self.content
+            && !text.is_empty()
+        {
+            self.content = Some(Content::Marked([MarkedText { r#type: "text", text, cache_control: MARK }]));
+        }
+    }
 }
 
 fn turn<'a>(context: CallContext<'_>, message: &'a Message) -> Turn<'a> {
@@ -165,14 +241,17 @@ fn turn<'a>(context: CallContext<'_>, message: &'a Message) -> Turn<'a> {
             Role::Assistant => "assistant",
             Role::Tool => "tool",
         },
-        content: Some(message.content.as_str()).filter(|content| !content.is_empty() || message.tool_calls.is_empty()),
+        content: Some(message.content.as_str())
+            .filter(|content| !content.is_empty() || message.tool_calls.is_empty())
+            .map(Content::Plain),
         tool_calls: calls.map(|(index, one)| call(one, thought.calls.remove(&index))).collect(),
         reasoning_content: reasoning,
+        reasoning_details: thought.details.into_iter().filter(details::goes_back).collect(),
         tool_call_id: message.tool_call_id.as_deref(),
     }
 }
 
 fn call(call: &ToolCall, extra_content: Option<Value>) -> MessageToolCall<'_> {
-    let function = CallBody { name: &call.name, arguments: &call.arguments };
-    MessageToolCall { id: &call.id, function: Function { r#type: "function", function }, extra_content }
+    let body = CallBody { name: &call.name, arguments: &call.arguments };
+    MessageToolCall { id: &call.id, function: function(body), extra_content }
 }

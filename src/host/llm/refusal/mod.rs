@@ -31,6 +31,8 @@ pub(super) enum RequestPart {
     Include,
     /// Thinking in requests with tools, which some models do unless `reasoning_effort` forbids it.
     Thinking,
+    /// The marks of what the server is to cache.
+    CacheControl,
     /// The model's earlier thinking in this conversation.
     State,
 }
@@ -110,6 +112,7 @@ impl RequestPart {
             RequestPart::Stop => &["stop"],
             RequestPart::Seed => &["seed"],
             RequestPart::StreamOptions => &["stream_options", "include_usage"],
+            RequestPart::CacheControl => &["cache_control"],
             RequestPart::Include => &["include", "encrypted content"],
             RequestPart::SchemaWithTools | RequestPart::IgnoredSchema | RequestPart::Thinking | RequestPart::State => {
                 &[]
@@ -156,6 +159,9 @@ impl RequestPart {
             RequestPart::Thinking => {
                 format!("{model} takes no tools while it thinks: where it has tools, it does not think in this run")
             }
+            RequestPart::CacheControl => {
+                format!("{model} cannot be told what to cache: in this run it is not told")
+            }
             RequestPart::State => {
                 format!("{model} did not take back what it thought before: the call went on without that")
             }
@@ -183,6 +189,11 @@ impl Refusal {
         }
         if !REFUSING.iter().any(|words| message.contains(words)) {
             return None;
+        }
+        // Marks stand within the parts of a body, and not beside them.
+        let marks = RequestPart::CacheControl.names()[0];
+        if message.contains(marks) && body.windows(marks.len()).any(|part| part == marks.as_bytes()) {
+            return Some(RequestPart::CacheControl);
         }
         let position = |part: &RequestPart| part.names().iter().filter_map(|name| find_word(&message, name)).min();
         let candidates = RequestPart::ON_THE_WIRE.into_iter().filter(|part| part.is_in(wire, &body_fields));

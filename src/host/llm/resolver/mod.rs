@@ -161,7 +161,7 @@ impl Resolver {
     }
 
     async fn expand(&self, name: &str) -> Result<String> {
-        let name = self.settings.aliases.get(name).map_or(name, String::as_str).trim();
+        let name = self.settings.aliases.get(name).map_or(name, |choice| choice.model.as_str()).trim();
         if name.contains('/') {
             let (provider, _) = self.split(name)?;
             if provider == LOCAL {

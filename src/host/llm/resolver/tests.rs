@@ -26,6 +26,7 @@ impl Models for Echo {
                 model: "echo".into(),
                 finish: FinishReason::Stop,
                 cost: None,
+                saved: 0.0,
                 refused: Vec::new(),
                 lost: None,
             })

@@ -9,8 +9,8 @@ use super::Item;
 use crate::host::llm::attempt_error::CallContext;
 use crate::host::llm::effort::REASONING_EFFORT;
 use crate::host::llm::refusal::RequestPart;
-use crate::host::llm::{effort, openai, schema, state};
-use crate::model::chat::{ChatRequest, Message, Role, Tool, ToolCall, ToolChoice};
+use crate::host::llm::{cache, catalogue, effort, openai, schema, state};
+use crate::model::chat::{ChatRequest, Effort, Message, Role, Tool, ToolCall, ToolChoice};
 
 /// The name that provider options have for the length of a text, here a member of `text`.
 const VERBOSITY: &str = "verbosity";
@@ -40,6 +40,8 @@ struct Body<'a> {
     reasoning: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,6 +110,10 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
     if let Some(word) = word {
         reasoning.entry("effort").or_insert(word);
     }
+    let thinks = profile.thinks > 0 && request.effort != Some(Effort::None);
+    if context.wants_thoughts && thinks {
+        reasoning.entry("summary").or_insert("auto".into());
+    }
     let mut input: Vec<InputItem<'_>> = request.messages.iter().flat_map(|message| items(context, message)).collect();
     if input.is_empty() {
         // The API wants something to answer.
@@ -124,7 +130,10 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         tool_choice: request.tool_choice.filter(|_| !profile.refuses(RequestPart::ToolChoice)),
         text,
         reasoning,
-        max_output_tokens: request.max_tokens.map(|limit| profile.within_largest(limit)),
+        max_output_tokens: request
+            .max_tokens
+            .map(|limit| catalogue::within_output(context.provider, model, profile.within_largest(limit))),
+        prompt_cache_key: cache::key(context.provider, request),
         temperature: request.temperature.filter(|_| !profile.refuses(RequestPart::Temperature)),
         top_p: request.top_p.filter(|_| profile.takes_top_p()),
         options,

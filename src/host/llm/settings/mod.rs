@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use chrono::{NaiveDate, Utc};
 use reqwest::Url;
 use reqwest::header::HeaderName;
 
@@ -18,6 +19,7 @@ use crate::error::{Code, Failure, Result};
 use crate::host::network::Network;
 use crate::host::secret::{KeySource, Secret};
 use crate::model::budget::Price;
+use crate::model::choice::ModelChoice;
 use crate::model::text::excerpt;
 
 /// The parallel calls to a public provider, below the limits that such providers set.
@@ -39,9 +41,11 @@ const WHOLE_CALL: Duration = Duration::from_secs(60 * 60);
 #[derive(Clone)]
 pub struct ClientSettings {
     pub(super) providers: Vec<Provider>,
-    pub(super) aliases: BTreeMap<String, String>,
+    pub(super) aliases: BTreeMap<String, ModelChoice>,
     pub(super) default: Option<String>,
     pub(super) prices: BTreeMap<String, Price>,
+    /// The day by which prices and retirements count.
+    pub(super) today: NaiveDate,
     pub(super) retry: RetryLimits,
     pub(super) network: Network,
     /// The environment of key commands: the given one without the known keys.
@@ -87,15 +91,21 @@ impl ClientSettings {
             aliases: config.aliases.clone(),
             default: config.default.clone(),
             prices: check_prices(&config.prices)?,
+            today: Utc::now().date_naive(),
             retry: RetryLimits::new(&config.retry)?,
             network: Network::from_environment(variables)?,
             child_environment: without_keys(variables, config),
         })
     }
 
+    /// Sets the day by which prices and retirements count, for clocks that are not the system's.
+    pub(crate) fn on(self, today: NaiveDate) -> ClientSettings {
+        ClientSettings { today, ..self }
+    }
+
     /// Returns the price of `provider/model`, if it is known.
     pub fn price(&self, model: &str) -> Option<Price> {
-        prices::price(&self.prices, &self.providers, model)
+        prices::price(&self.prices, &self.providers, model, self.today)
     }
 }
 

@@ -16,7 +16,8 @@ fn goes(variables: &[(&str, &str)], config: &ModelsConfig, name: &str) -> (Wire,
     let (provider, model) = name.split_once('/').unwrap();
     let provider = settings.providers.iter().find(|one| one.name == provider).unwrap();
     let profile = families::profile(provider, model);
-    let context = CallContext { provider, model, key: None, profile: &profile };
+    let context =
+        CallContext { provider, model, key: None, profile: &profile, marks: Default::default(), wants_thoughts: false };
     (context.wire(), http::request(context, &request(name, "x")).unwrap().url().to_string())
 }
 

@@ -7,6 +7,7 @@ mod families;
 mod faults;
 mod limits;
 mod manners;
+mod own_addresses;
 mod wires;
 
 use std::collections::BTreeMap;
@@ -74,7 +75,7 @@ pub(super) async fn call(client: &Client, request: &ChatRequest) -> (Result<Chat
     let (mut texts, mut retries) = (Vec::new(), Vec::new());
     let mut report = |event: CallEvent<'_>| match event {
         CallEvent::Delta(text) => texts.push(text.to_owned()),
-        CallEvent::Alive | CallEvent::Notice(_) => {}
+        CallEvent::Alive | CallEvent::Thought(_) | CallEvent::Notice(_) => {}
         CallEvent::Retry { attempt, wait_ms, .. } => retries.push((attempt, wait_ms)),
     };
     let outcome = client.chat(request, &mut report).await;

@@ -243,6 +243,10 @@ impl FrontEnd for Terminal {
                 state.write_stderr(&verbose::reply_text(reply));
                 state.redraw();
             }
+            Event::CallThought { call, text } => {
+                state.activity.call_delta(call);
+                state.stream_thought(call, text);
+            }
             Event::CallDelta { call, text } => {
                 state.activity.call_delta(call);
                 state.stream_delta(call, text);

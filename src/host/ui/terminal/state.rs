@@ -12,12 +12,16 @@ use super::prompt::{Prompt, View};
 use super::screen::Screen;
 use super::stream::{Stream, edges};
 use super::style::{DIM, StyledLine, speaker};
+use super::wrap::wrap_text;
 use crate::error::Failure;
 use crate::host::ui::ending::Tone;
 use crate::host::ui::out::safe;
 
 /// The shortest time between two frames of streamed text.
 const PAUSE: Duration = Duration::from_millis(33);
+
+/// The most lines that show what a model thinks.
+const THOUGHT_LINES: usize = 4;
 
 /// The kind of a printed block. A blank line separates blocks of different kinds, and texts from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,10 +118,18 @@ impl ScreenState {
         }
     }
 
+    pub(super) fn stream_thought(&mut self, call: &str, text: &str) {
+        let Some(place) = self.streams.iter().position(|stream| stream.call == call) else { return };
+        self.streams[place].push_thought(text);
+        if place == 0 && self.drawn.is_none_or(|drawn| drawn.elapsed() >= PAUSE) {
+            self.redraw();
+        }
+    }
+
     /// Discards the text of a call so far. If a part of it was printed already, adds a note that it does not count.
     pub(super) fn stream_retried(&mut self, call: &str) {
         let Some(stream) = self.streams.iter_mut().find(|stream| stream.call == call) else { return };
-        stream.take_rest();
+        stream.restart();
         if std::mem::take(&mut stream.labelled) {
             let text = format!("↻ {} starts again; the text above does not count", stream.label);
             self.note(&text);
@@ -162,9 +174,10 @@ impl ScreenState {
     fn view(&self) -> View {
         let (width, height) = (self.screen.width(), self.screen.height());
         let mut view = View::default();
-        if let Some(stream) = self.streams.first().filter(|stream| !stream.pending().trim().is_empty()) {
+        if let Some(stream) = self.streams.first().filter(|stream| !stream.is_blank()) {
             let headed = !stream.labelled && !stream.label.is_empty();
             let mut lines: Vec<StyledLine> = if headed { vec![label(&stream.label)] } else { Vec::new() };
+            lines.extend(thought_lines(stream.thought(), width));
             lines.extend(markdown::render(stream.pending(), width));
             let list = stream.labelled && edges(stream.pending()).0;
             let hidden = lines.len().saturating_sub(height.saturating_sub(6).max(3));
@@ -193,6 +206,13 @@ impl ScreenState {
     fn gap(&self, next: LineKind) -> bool {
         self.last.is_some_and(|last| last != next || next == LineKind::Text)
     }
+}
+
+/// Returns the last lines of what a model thinks.
+fn thought_lines(thought: &str, width: usize) -> Vec<StyledLine> {
+    let lines = thought.lines().filter(|line| !line.trim().is_empty());
+    let mut lines: Vec<StyledLine> = lines.flat_map(|line| wrap_text(line, DIM, width)).collect();
+    lines.split_off(lines.len().saturating_sub(THOUGHT_LINES))
 }
 
 fn label(name: &str) -> StyledLine {

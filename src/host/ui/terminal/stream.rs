@@ -9,6 +9,9 @@ use crate::host::ui::out::safe;
 /// Pending text up to this length, in bytes, is parsed with each new line, and all of it is shown.
 const SHORT: usize = 16 * 1024;
 
+/// The most that is kept of what a model thinks, in bytes: a few lines of it are shown.
+const LONGEST_THOUGHT: usize = 2048;
+
 /// The text of one call that is shown while it arrives.
 pub(super) struct Stream {
     pub(super) call: String,
@@ -16,6 +19,10 @@ pub(super) struct Stream {
     /// Whether the label was printed.
     pub(super) labelled: bool,
     pub(super) ended: bool,
+    /// The end of what the model thinks, until its text begins.
+    thought: String,
+    /// Whether text has come.
+    begun: bool,
     pending: String,
     /// The length at which the pending text is parsed again: a long block would otherwise be parsed with each of its
     /// lines.
@@ -37,13 +44,42 @@ struct Blocks {
 impl Stream {
     pub(super) fn new(call: &str, label: &str) -> Stream {
         let (call, label) = (call.to_owned(), label.to_owned());
-        Stream { call, label, labelled: false, ended: false, pending: String::new(), next_look: 0 }
+        let (thought, pending) = (String::new(), String::new());
+        Stream { call, label, labelled: false, ended: false, thought, begun: false, pending, next_look: 0 }
     }
 
     /// Adds text. Returns whether the text may have finished a block.
     pub(super) fn push(&mut self, text: &str) -> bool {
+        self.thought.clear();
+        self.begun = true;
         self.pending.push_str(&safe(text));
         text.contains('\n')
+    }
+
+    /// Adds what the model thinks. Once its text has begun, thoughts are not shown any more.
+    pub(super) fn push_thought(&mut self, text: &str) {
+        if self.begun {
+            return;
+        }
+        self.thought.push_str(&safe(text));
+        let excess = self.thought.len().saturating_sub(LONGEST_THOUGHT);
+        self.thought.drain(..self.thought.ceil_char_boundary(excess));
+    }
+
+    /// Tells whether there is nothing to show that may still change.
+    pub(super) fn is_blank(&self) -> bool {
+        self.pending().trim().is_empty() && self.thought.trim().is_empty()
+    }
+
+    pub(super) fn thought(&self) -> &str {
+        &self.thought
+    }
+
+    /// Forgets all that has come, because the call is tried again.
+    pub(super) fn restart(&mut self) {
+        self.take_rest();
+        self.thought.clear();
+        self.begun = false;
     }
 
     /// Takes the text that cannot change any more: all blocks but the last, or all but the last item if that is a list.

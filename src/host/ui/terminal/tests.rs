@@ -17,7 +17,9 @@ use tokio::sync::mpsc;
 use super::{Device, Terminal};
 use crate::error::{Code, Failure};
 use crate::host::FrontEnd;
-use crate::host::ui::samples::{delta, ended, finished, progress, retried, said, save, shape, started, status, topic};
+use crate::host::ui::samples::{
+    delta, ended, finished, progress, retried, said, save, shape, started, status, thought, topic,
+};
 use crate::model::event::{EndStatus, Event};
 
 /// The other side of a pseudo-terminal, in place of the person.
@@ -219,6 +221,29 @@ async fn a_run_leaves_only_what_was_said() {
     by the way
     done in 0s · 1 call · 10 tokens in, 5 out · $0.0123
     ");
+}
+
+#[tokio::test]
+async fn what_a_model_thinks_is_seen_dimmed_until_its_text_begins() {
+    let (terminal, mut person) = sit_down();
+    terminal.show(&started("first", true));
+    let long: String = (1..=9).map(|number| format!("Thought {number}.\n")).collect();
+    terminal.show(&thought("first", &long));
+    // A frame may be left out; the spinner draws the next.
+    person.sees("\u{1b}[2mThought 9.").await;
+    assert!(!person.seen.contains("Thought 1."));
+    terminal.show(&delta("first", "Said."));
+    terminal.show(&thought("first", "Too late."));
+    terminal.show(&ended("first", None));
+    terminal.show(&finished(EndStatus::Done, None));
+    drop(terminal);
+    person.sees("Said.").await;
+    while !person.seen.contains("$0.0123") {
+        let bytes = tokio::time::timeout(Duration::from_secs(20), person.screen.recv()).await;
+        let bytes = bytes.ok().flatten().unwrap_or_else(|| panic!("it never ended: {}", person.seen));
+        person.seen.push_str(&String::from_utf8_lossy(&bytes));
+    }
+    assert!(!person.seen.contains("Too late.") && !person.seen.contains("Thought"), "{}", person.seen);
 }
 
 /// A terminal that knows only the sequences that the screen writes; it shows any other sequence as text.

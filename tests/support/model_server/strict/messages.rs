@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::cache::unmarked;
 use super::voice::{Said, Thought, Voice, pieces, seal, thought};
 use super::{list, word};
 
@@ -88,23 +89,23 @@ pub(super) fn signature(body: &Value, before: usize, thinking: &Value, bound: bo
     if !bound {
         return seal(body, thinking);
     }
-    let messages: Vec<Value> = list(&body["messages"]).iter().take(before).map(unmarked).collect();
-    let all = json!([body["model"], text(&body["system"]), unmarked(&body["tools"]), messages, thinking]);
-    format!("sealed-{}", word(&all))
+    let messages: Vec<Value> = list(&body["messages"]).iter().take(before).map(as_blocks).collect();
+    let all = json!([body["model"], text(&body["system"]), body["tools"], messages, thinking]);
+    // Marks of what is to be cached move from request to request, and change nothing of what is said.
+    format!("sealed-{}", word(&unmarked(&all)))
 }
 
-/// A part of a request without marks for the cache, which are no part of a conversation, and with its texts as blocks.
-fn unmarked(value: &Value) -> Value {
+/// A part of a request with its contents as blocks: a mark for the cache makes a list of one of a text.
+fn as_blocks(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
-            let members = members.iter().filter(|(name, _)| *name != "cache_control");
             let one = |(name, value): (&String, &Value)| match value {
                 Value::String(text) if name == "content" => (name.clone(), json!([{"type": "text", "text": text}])),
-                value => (name.clone(), unmarked(value)),
+                value => (name.clone(), as_blocks(value)),
             };
-            Value::Object(members.map(one).collect())
+            Value::Object(members.iter().map(one).collect())
         }
-        Value::Array(all) => all.iter().map(unmarked).collect(),
+        Value::Array(all) => all.iter().map(as_blocks).collect(),
         value => value.clone(),
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{REPLY_TOOL, ReplyMethod, reply_method};
 use crate::host::llm::attempt_error::{AttemptError, CallContext};
-use crate::host::llm::partial_reply::{Assemble, PartialReply, ReplyStage};
+use crate::host::llm::partial_reply::{Assemble, OnPiece, PartialReply, ReplyPiece, ReplyStage};
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 
 /// A reply, as far as it has arrived.
@@ -88,6 +88,19 @@ struct Counts {
     output_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Deserialize)]
+struct OutputDetails {
+    thinking_tokens: Option<u64>,
+}
+
+/// Passes on what the model thinks. Many models leave it out, and send its signature alone.
+fn think(text: Option<&str>, on_piece: OnPiece<'_>) {
+    if let Some(text) = text.filter(|text| !text.is_empty()) {
+        on_piece(ReplyPiece::Thought(text));
+    }
 }
 
 impl<'a> Reply<'a> {
@@ -96,10 +109,10 @@ impl<'a> Reply<'a> {
         Reply { partial: PartialReply::new(context, request), by_tool, open: BlockKind::Other, thought: Vec::new() }
     }
 
-    fn begin(&mut self, content: &Content, on_text: &mut dyn FnMut(&str)) {
+    fn begin(&mut self, content: &Content, on_piece: OnPiece<'_>) {
         self.open = match content.r#type.as_str() {
             "text" => {
-                self.partial.add(content.text.as_deref().unwrap_or_default(), on_text);
+                self.partial.add(content.text.as_deref().unwrap_or_default(), on_piece);
                 BlockKind::Text
             }
             "tool_use" if self.by_tool && content.name.as_deref() == Some(REPLY_TOOL) => {
@@ -118,6 +131,7 @@ impl<'a> Reply<'a> {
             "thinking" | "redacted_thinking" => {
                 let mut block = content.other.clone();
                 block.insert("type".to_owned(), Value::String(content.r#type.clone()));
+                think(block.get("thinking").and_then(Value::as_str), on_piece);
                 let at = usize::from(!self.partial.text.is_empty()) + self.partial.calls.len();
                 self.thought.push(Thought { at, block });
                 BlockKind::Thought
@@ -126,18 +140,19 @@ impl<'a> Reply<'a> {
         };
     }
 
-    fn add(&mut self, delta: &Delta, on_text: &mut dyn FnMut(&str)) {
+    fn add(&mut self, delta: &Delta, on_piece: OnPiece<'_>) {
         let text = delta.text.as_deref().unwrap_or_default();
         let json = delta.partial_json.as_deref().unwrap_or_default();
         match self.open {
-            BlockKind::Text => self.partial.add(text, on_text),
-            BlockKind::Reply => self.partial.add(json, on_text),
+            BlockKind::Text => self.partial.add(text, on_piece),
+            BlockKind::Reply => self.partial.add(json, on_piece),
             BlockKind::Call => {
                 if let Some(call) = self.partial.calls.last_mut() {
                     call.arguments.push_str(json);
                 }
             }
             BlockKind::Thought => {
+                think(delta.thinking.as_deref(), on_piece);
                 let Some(thought) = self.thought.last_mut() else { return };
                 for (name, piece) in [("thinking", &delta.thinking), ("signature", &delta.signature)] {
                     let Some(piece) = piece else { continue };
@@ -159,10 +174,13 @@ impl<'a> Reply<'a> {
             let created = counts.cache_creation_input_tokens.unwrap_or(0);
             let input = fresh.saturating_add(cached).saturating_add(created);
             if input > 0 {
-                *usage = Usage { input, cached, ..*usage };
+                *usage = Usage { input, cached, cache_written: created, ..*usage };
             }
         }
         usage.output = counts.output_tokens.unwrap_or(usage.output);
+        if let Some(thinking) = counts.output_tokens_details.as_ref().and_then(|details| details.thinking_tokens) {
+            usage.reasoning = thinking.min(usage.output);
+        }
     }
 
     fn stop(&mut self, reason: &str) -> Result<(), AttemptError> {
@@ -185,17 +203,17 @@ impl<'a> Reply<'a> {
 }
 
 impl Assemble for Reply<'_> {
-    fn push_event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<ReplyStage, AttemptError> {
+    fn push_event(&mut self, data: &str, on_piece: OnPiece<'_>) -> Result<ReplyStage, AttemptError> {
         let event: StreamEvent = self.partial.parse(data)?;
         if event.r#type != "ping" {
-            on_text("");
+            on_piece(ReplyPiece::Sign);
         }
         match event.r#type.as_str() {
             "message_start" => event.message.into_iter().for_each(|message| self.start(message)),
             "content_block_start" => {
-                event.content_block.iter().for_each(|content| self.begin(content, on_text));
+                event.content_block.iter().for_each(|content| self.begin(content, on_piece));
             }
-            "content_block_delta" => event.delta.iter().for_each(|delta| self.add(delta, on_text)),
+            "content_block_delta" => event.delta.iter().for_each(|delta| self.add(delta, on_piece)),
             "content_block_stop" => self.open = BlockKind::Other,
             "message_delta" => {
                 if let Some(counts) = &event.usage {
@@ -210,23 +228,23 @@ impl Assemble for Reply<'_> {
             // Pings, and events that this version does not know: the API announces that it will add some.
             _ => {}
         }
-        Ok(self.partial.stage(on_text))
+        Ok(self.partial.stage(on_piece))
     }
 
-    fn push_body(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError> {
+    fn push_body(&mut self, body: &str, on_piece: OnPiece<'_>) -> Result<(), AttemptError> {
         let mut message: MessageFrame = self.partial.parse(body)?;
         if let Some(error) = &message.error {
             return Err(self.partial.context.stream_error(error));
         }
         for content in std::mem::take(&mut message.content) {
-            self.begin(&content, on_text);
+            self.begin(&content, on_piece);
             let partial_json = content.input.map(|input| input.to_string());
-            self.add(&Delta { partial_json, ..Delta::default() }, on_text);
+            self.add(&Delta { partial_json, ..Delta::default() }, on_piece);
         }
         let reason = message.stop_reason.take();
         self.start(message);
         reason.map_or(Ok(()), |reason| self.stop(&reason))?;
-        self.partial.stage(on_text);
+        self.partial.stage(on_piece);
         Ok(())
     }
 

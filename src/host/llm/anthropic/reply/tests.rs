@@ -6,18 +6,33 @@ use super::*;
 use crate::host::llm::families::ModelProfile;
 use crate::host::llm::{ClientSettings, ModelsConfig};
 
-/// Assembles a reply to a request with a schema from these events.
-fn assemble(events: &[serde_json::Value]) -> Result<ChatReply, AttemptError> {
+/// Assembles a reply to a request with a schema from these events, and returns what was shown of the model's thinking.
+fn assemble_with_thought(events: &[serde_json::Value]) -> Result<(ChatReply, String), AttemptError> {
     let settings = ClientSettings::from_environment(&Default::default(), &ModelsConfig::default()).unwrap();
-    let context =
-        CallContext { provider: &settings.providers[1], model: "m", key: None, profile: &ModelProfile::default() };
+    let context = CallContext {
+        provider: &settings.providers[1],
+        model: "m",
+        key: None,
+        profile: &ModelProfile::default(),
+        marks: Default::default(),
+        wants_thoughts: false,
+    };
     let mut request = crate::host::llm::tests::request("anthropic/m", "x");
     request.schema = Some(json!({"type": "object"}));
     let mut reply = Box::new(Reply::new(context, &request));
+    let mut thought = String::new();
     for event in events {
-        reply.push_event(&event.to_string(), &mut |_| {})?;
+        reply.push_event(&event.to_string(), &mut |piece| {
+            if let ReplyPiece::Thought(text) = piece {
+                thought.push_str(text);
+            }
+        })?;
     }
-    reply.into_reply()
+    reply.into_reply().map(|reply| (reply, thought))
+}
+
+fn assemble(events: &[serde_json::Value]) -> Result<ChatReply, AttemptError> {
+    assemble_with_thought(events).map(|(reply, _)| reply)
 }
 
 fn start(block: serde_json::Value) -> serde_json::Value {
@@ -50,7 +65,24 @@ fn a_structured_reply_is_the_argument_of_its_tool_alone() {
     ])
     .unwrap();
     assert_eq!((reply.text.as_str(), reply.finish, reply.model.as_str()), ("{\"a\": 1}", FinishReason::Stop, "m-1"));
-    assert_eq!(reply.usage, Usage { input: 7, output: 5, cached: 4, ..Usage::default() });
+    assert_eq!(reply.usage, Usage { input: 7, output: 5, cached: 4, cache_written: 2, ..Usage::default() });
+}
+
+#[test]
+fn what_is_thought_is_shown_and_counted_and_its_signature_is_not_shown() {
+    let mut end = stop("end_turn");
+    end["usage"]["output_tokens_details"] = json!({"thinking_tokens": 3});
+    let (reply, thought) = assemble_with_thought(&[
+        start(json!({"type": "thinking", "thinking": "let ", "signature": ""})),
+        delta(json!({"type": "thinking_delta", "thinking": "me"})),
+        delta(json!({"type": "signature_delta", "signature": "sealed"})),
+        start(json!({"type": "redacted_thinking", "data": "sealed"})),
+        start(json!({"type": "text", "text": "{}"})),
+        end,
+    ])
+    .unwrap();
+    assert_eq!((thought.as_str(), reply.text.as_str()), ("let me", "{}"));
+    assert_eq!(reply.usage, Usage { output: 5, reasoning: 3, ..Usage::default() });
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! Assembles a reply from chat completion chunks, and copes with the deviations of many servers.
 
+pub(super) mod details;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::host::llm::attempt_error::{AttemptError, CallContext};
-use crate::host::llm::partial_reply::{Assemble, PartialReply, ReplyStage};
+use crate::host::llm::partial_reply::{Assemble, OnPiece, PartialReply, ReplyPiece, ReplyStage};
+use crate::host::llm::prices::ToldCost;
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 
 /// A reply, as far as it has arrived.
@@ -29,6 +32,15 @@ pub(super) struct Thought {
     pub(super) reasoning_content: String,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) calls: BTreeMap<usize, Value>,
+    /// OpenRouter's form, whatever the model behind it is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) details: Vec<Map<String, Value>>,
+}
+
+impl Thought {
+    fn is_empty(&self) -> bool {
+        self.reasoning_content.is_empty() && self.calls.is_empty() && self.details.is_empty()
+    }
 }
 
 #[derive(Deserialize)]
@@ -59,6 +71,9 @@ struct Delta {
     content: Option<Content>,
     refusal: Option<String>,
     reasoning_content: Option<String>,
+    /// The same by the name that OpenRouter, Groq and Ollama have for it. They do not want it back.
+    reasoning: Option<String>,
+    reasoning_details: Option<Vec<Map<String, Value>>>,
     tool_calls: Option<Vec<CallPiece>>,
 }
 
@@ -105,14 +120,46 @@ struct Counts {
     prompt_tokens: u64,
     #[serde(default)]
     completion_tokens: u64,
+    total_tokens: Option<u64>,
     prompt_tokens_details: Option<Details>,
+    completion_tokens_details: Option<ReplyDetails>,
     /// DeepSeek's field for the cached input tokens.
     prompt_cache_hit_tokens: Option<u64>,
+    /// What the provider says that the call cost.
+    #[serde(flatten)]
+    told: ToldCost,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+struct Details {
+    cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct Details {
-    cached_tokens: Option<u64>,
+struct ReplyDetails {
+    reasoning_tokens: Option<u64>,
+}
+
+impl Counts {
+    fn usage(&self) -> Usage {
+        let details = self.prompt_tokens_details.unwrap_or_default();
+        let cached = details.cached_tokens.or(self.prompt_cache_hit_tokens).unwrap_or(0);
+        let cache_written = details.cache_write_tokens.unwrap_or(0);
+        let told = self.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens).unwrap_or(0);
+        // Most servers count thinking in `completion_tokens`. xAI counts it beside them, and Gemini's endpoint in the total
+        // alone: it is what the total has more.
+        let sum = self.prompt_tokens.saturating_add(self.completion_tokens);
+        let beside = self.total_tokens.unwrap_or(0).saturating_sub(sum);
+        let (reasoning, apart) = match (told, beside) {
+            (0, beside) if beside == cached => (0, 0),
+            (0, beside) => (beside, beside),
+            (told, beside) if beside >= told => (told, told),
+            (told, _) => (told.min(self.completion_tokens), 0),
+        };
+        let output = self.completion_tokens.saturating_add(apart);
+        Usage { input: self.prompt_tokens, output, cached, cache_written, reasoning }
+    }
 }
 
 impl<'a> Reply<'a> {
@@ -125,7 +172,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    fn take(&mut self, chunk: Chunk, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError> {
+    fn take(&mut self, chunk: Chunk, on_piece: OnPiece<'_>) -> Result<(), AttemptError> {
         if let Some(error) = chunk.error {
             return Err(self.partial.context.stream_error(&error));
         }
@@ -133,20 +180,15 @@ impl<'a> Reply<'a> {
             self.partial.model = model;
         }
         if let Some(counts) = chunk.usage.or(chunk.x_groq.and_then(|extra| extra.usage)) {
-            let details = counts.prompt_tokens_details.and_then(|details| details.cached_tokens);
-            self.partial.usage = Usage {
-                input: counts.prompt_tokens,
-                output: counts.completion_tokens,
-                cached: details.or(counts.prompt_cache_hit_tokens).unwrap_or(0),
-                ..Usage::default()
-            };
+            self.partial.usage = counts.usage();
+            self.partial.cost = counts.told.dollars(self.partial.context.provider);
         }
         // The request asks for one reply, so further choices would be an error of the server.
         let Some(choice) = chunk.choices.into_iter().flatten().next() else { return Ok(()) };
-        if let Some(delta) = choice.delta {
-            self.partial.add(&delta.content.map(Content::into_text).unwrap_or_default(), on_text);
+        if let Some(mut delta) = choice.delta {
+            self.think(&mut delta, on_piece)?;
+            self.partial.add(&delta.content.map(Content::into_text).unwrap_or_default(), on_piece);
             self.refusal.push_str(&delta.refusal.unwrap_or_default());
-            self.thought.reasoning_content.push_str(&delta.reasoning_content.unwrap_or_default());
             for piece in delta.tool_calls.unwrap_or_default() {
                 self.add_call(piece);
                 if self.partial.calls.len() > MOST_CALLS {
@@ -164,6 +206,32 @@ impl<'a> Reply<'a> {
             }
             // Servers have many words for the normal end: stop, eos, end_turn.
             Some(_) => self.partial.finish = Some(FinishReason::Stop),
+        }
+        Ok(())
+    }
+
+    /// Adds what a piece has of the model's thinking. Some servers send the same in two forms: it is shown once.
+    fn think(&mut self, delta: &mut Delta, on_piece: OnPiece<'_>) -> Result<(), AttemptError> {
+        let content = delta.reasoning_content.take().unwrap_or_default();
+        let shown = if content.is_empty() { delta.reasoning.take().unwrap_or_default() } else { content.clone() };
+        let details = delta.reasoning_details.take().unwrap_or_default();
+        if !shown.is_empty() {
+            on_piece(ReplyPiece::Thought(&shown));
+        }
+        self.thought.reasoning_content.push_str(&content);
+        for piece in details {
+            if shown.is_empty()
+                && let Some(text) = details::text(&piece)
+            {
+                on_piece(ReplyPiece::Thought(text));
+            }
+            details::add(&mut self.thought.details, piece);
+            if self.thought.details.len() > MOST_CALLS {
+                return Err(self
+                    .partial
+                    .context
+                    .broken_reply(&format!("has more than {MOST_CALLS} pieces of thinking")));
+            }
         }
         Ok(())
     }
@@ -208,21 +276,21 @@ impl<'a> Reply<'a> {
 }
 
 impl Assemble for Reply<'_> {
-    fn push_event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<ReplyStage, AttemptError> {
+    fn push_event(&mut self, data: &str, on_piece: OnPiece<'_>) -> Result<ReplyStage, AttemptError> {
         if data.trim() == "[DONE]" {
             self.partial.ended = true;
             return Ok(ReplyStage::Ended);
         }
         let chunk = self.partial.parse(data)?;
-        on_text("");
-        self.take(chunk, on_text)?;
-        Ok(self.partial.stage(on_text))
+        on_piece(ReplyPiece::Sign);
+        self.take(chunk, on_piece)?;
+        Ok(self.partial.stage(on_piece))
     }
 
-    fn push_body(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError> {
+    fn push_body(&mut self, body: &str, on_piece: OnPiece<'_>) -> Result<(), AttemptError> {
         let chunk = self.partial.parse(body)?;
-        self.take(chunk, on_text)?;
-        self.partial.stage(on_text);
+        self.take(chunk, on_piece)?;
+        self.partial.stage(on_piece);
         Ok(())
     }
 
@@ -230,7 +298,7 @@ impl Assemble for Reply<'_> {
         if !self.refusal.is_empty() && self.partial.text.is_empty() {
             return Err(self.partial.context.refusal_error(&self.refusal));
         }
-        if !self.thought.reasoning_content.is_empty() || !self.thought.calls.is_empty() {
+        if !self.thought.is_empty() {
             self.partial.state = serde_json::to_value(&self.thought).ok();
         }
         self.partial.into_reply()

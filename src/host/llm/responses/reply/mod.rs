@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Item, message};
 use crate::host::llm::attempt_error::{AttemptError, CallContext};
-use crate::host::llm::partial_reply::{Assemble, PartialReply, ReplyStage};
+use crate::host::llm::partial_reply::{Assemble, OnPiece, PartialReply, ReplyPiece, ReplyStage};
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 
 /// What stands between two messages of one turn.
@@ -92,7 +92,7 @@ impl<'a> Reply<'a> {
     }
 
     /// Begins an item: a message or a tool call. Others are taken when they are whole.
-    fn begin(&mut self, place: u64, item: &Map<String, Value>, on_text: &mut dyn FnMut(&str)) {
+    fn begin(&mut self, place: u64, item: &Map<String, Value>, on_piece: OnPiece<'_>) {
         match text_of(item, "type") {
             "message" => {
                 if self.wants_json {
@@ -100,7 +100,7 @@ impl<'a> Reply<'a> {
                     self.set_earlier_messages_apart();
                     self.partial.clear_text();
                 } else if !self.partial.text.is_empty() {
-                    self.partial.add(BETWEEN, on_text);
+                    self.partial.add(BETWEEN, on_piece);
                 }
                 self.open = Some((place, self.partial.text.len()));
             }
@@ -117,12 +117,7 @@ impl<'a> Reply<'a> {
     }
 
     /// Takes an item that is whole.
-    fn end(
-        &mut self,
-        place: u64,
-        mut item: Map<String, Value>,
-        on_text: &mut dyn FnMut(&str),
-    ) -> Result<(), AttemptError> {
+    fn end(&mut self, place: u64, mut item: Map<String, Value>, on_piece: OnPiece<'_>) -> Result<(), AttemptError> {
         if self.items.len() >= MOST_ITEMS {
             return Err(self.partial.context.broken_reply(&format!("has more than {MOST_ITEMS} items")));
         }
@@ -133,7 +128,7 @@ impl<'a> Reply<'a> {
             _ => true,
         };
         if !begun {
-            self.begin(place, &item, on_text);
+            self.begin(place, &item, on_piece);
         }
         let kept = match kind.as_str() {
             "message" => {
@@ -149,7 +144,7 @@ impl<'a> Reply<'a> {
                     for (kind, text) in parts {
                         match kind {
                             "refusal" if self.refusal.is_empty() => self.refusal.push_str(text),
-                            "output_text" => self.partial.add(text, on_text),
+                            "output_text" => self.partial.add(text, on_piece),
                             _ => {}
                         }
                     }
@@ -182,7 +177,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    fn close(&mut self, frame: Frame, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError> {
+    fn close(&mut self, frame: Frame, on_piece: OnPiece<'_>) -> Result<(), AttemptError> {
         if let Some(counts) = &frame.usage {
             let input = counts.input_tokens_details.as_ref();
             self.partial.usage = Usage {
@@ -204,7 +199,7 @@ impl<'a> Reply<'a> {
         // What was not streamed stands here alone.
         for (place, item) in (0..).zip(frame.output) {
             if !self.items.contains_key(&place) {
-                self.end(place, item, on_text)?;
+                self.end(place, item, on_piece)?;
             }
         }
         let reason = frame.incomplete_details.and_then(|details| details.reason).unwrap_or_default();
@@ -231,27 +226,32 @@ fn beside(item: &mut Map<String, Value>, names: &[&str]) -> Map<String, Value> {
 }
 
 impl Assemble for Reply<'_> {
-    fn push_event(&mut self, data: &str, on_text: &mut dyn FnMut(&str)) -> Result<ReplyStage, AttemptError> {
+    fn push_event(&mut self, data: &str, on_piece: OnPiece<'_>) -> Result<ReplyStage, AttemptError> {
         if data.trim() == "[DONE]" {
             // No event of this API, but some servers that imitate it end with it.
             self.partial.ended = true;
-            return Ok(self.partial.stage(on_text));
+            return Ok(self.partial.stage(on_piece));
         }
         let event: StreamEvent = self.partial.parse(data)?;
-        on_text("");
+        on_piece(ReplyPiece::Sign);
         let place = event.output_index.unwrap_or_default();
         let delta = event.delta.as_ref().and_then(Value::as_str).unwrap_or_default();
         match event.r#type.as_str() {
             "response.created" | "response.in_progress" => {
                 self.partial.model = event.response.and_then(|frame| frame.model).unwrap_or_default();
             }
-            "response.output_item.added" => event.item.iter().for_each(|item| self.begin(place, item, on_text)),
+            "response.output_item.added" => event.item.iter().for_each(|item| self.begin(place, item, on_piece)),
             "response.output_item.done" => {
                 if let Some(item) = event.item {
-                    self.end(place, item, on_text)?;
+                    self.end(place, item, on_piece)?;
                 }
             }
-            "response.output_text.delta" => self.partial.add(delta, on_text),
+            "response.output_text.delta" => self.partial.add(delta, on_piece),
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                on_piece(ReplyPiece::Thought(delta));
+            }
+            // Several summaries are paragraphs.
+            "response.reasoning_summary_part.done" => on_piece(ReplyPiece::Thought("\n\n")),
             "response.refusal.delta" => self.refusal.push_str(delta),
             "response.function_call_arguments.delta" => {
                 if let Some(call) = self.calls.get(&place).and_then(|at| self.partial.calls.get_mut(*at)) {
@@ -259,7 +259,7 @@ impl Assemble for Reply<'_> {
                 }
             }
             "response.completed" | "response.incomplete" | "response.failed" => {
-                self.close(event.response.unwrap_or_default(), on_text)?;
+                self.close(event.response.unwrap_or_default(), on_piece)?;
             }
             "error" => {
                 let error = event.other.get("error").cloned().unwrap_or(Value::Object(event.other));
@@ -268,13 +268,13 @@ impl Assemble for Reply<'_> {
             // The API has many more, and announces that it will add some.
             _ => {}
         }
-        Ok(self.partial.stage(on_text))
+        Ok(self.partial.stage(on_piece))
     }
 
-    fn push_body(&mut self, body: &str, on_text: &mut dyn FnMut(&str)) -> Result<(), AttemptError> {
+    fn push_body(&mut self, body: &str, on_piece: OnPiece<'_>) -> Result<(), AttemptError> {
         let frame: Frame = self.partial.parse(body)?;
-        self.close(frame, on_text)?;
-        self.partial.stage(on_text);
+        self.close(frame, on_piece)?;
+        self.partial.stage(on_piece);
         Ok(())
     }
 

@@ -18,7 +18,14 @@ fn request() -> ChatRequest {
 fn assemble(request: &ChatRequest, events: &[Value]) -> (Result<ChatReply, AttemptError>, Value) {
     let settings = ClientSettings::from_environment(&Default::default(), &ModelsConfig::default()).unwrap();
     let profile = ModelProfile::default();
-    let context = CallContext { provider: &settings.providers[0], model: "m", key: None, profile: &profile };
+    let context = CallContext {
+        provider: &settings.providers[0],
+        model: "m",
+        key: None,
+        profile: &profile,
+        marks: Default::default(),
+        wants_thoughts: false,
+    };
     let mut reply = Box::new(Reply::new(context, request));
     for event in events {
         if let Err(error) = reply.push_event(&event.to_string(), &mut |_| {}) {

@@ -44,10 +44,23 @@ local function given(ctx: nietz.Context): ({ string }, { string })
 		table.insert(names, name_of(origins[number], number))
 	end
 	for _, attached in ctx.attachments do
-		table.insert(texts, attached.text)
-		table.insert(names, attached.name)
+		if attached.text ~= nil then
+			table.insert(texts, attached.text)
+			table.insert(names, attached.name)
+		end
 	end
 	return texts, names
+end
+
+--- Returns the images and PDFs that the user gave, or nil where there are none.
+local function pictures(ctx: nietz.Context): { llm.Attached }?
+	local found: { llm.Attached } = {}
+	for _, attached in ctx.attachments do
+		if attached.text == nil then
+			table.insert(found, attached)
+		end
+	end
+	return if #found > 0 then found else nil
 end
 
 return nietz.flow {
@@ -62,7 +75,7 @@ return nietz.flow {
 			many = true,
 			default = {},
 			order = 2,
-			help = "What the question is about: @FILE, - for standard input, or words",
+			help = "What the question is about: @FILE (also an image or a PDF), - for standard input, or words",
 		},
 		persona = { type = "string", help = "Who answers: one of `nietz personas`" },
 	},
@@ -84,7 +97,14 @@ return nietz.flow {
 			)
 		end
 		local persona = if ctx.params.persona ~= nil then personas.get(ctx.params.persona) else nil
-		local reply = llm.chat { persona = persona, system = system, prompt = prompt, stream = true, label = "" }
+		local reply = llm.chat {
+			persona = persona,
+			system = system,
+			prompt = prompt,
+			attach = pictures(ctx),
+			stream = true,
+			label = "",
+		}
 		return reply.text
 	end,
 }

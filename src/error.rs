@@ -74,6 +74,8 @@ codes! {
     KeyRefused "key-refused" Failed,
     ModelUnknown "model-unknown" Failed,
     ModelRefused "model-refused" Failed,
+    AttachmentRefused "attachment-refused" Failed,
+    AttachmentChanged "attachment-changed" Failed,
     PriceUnknown "price-unknown" Failed,
     ReplyInvalid "reply-invalid" Failed,
     RunBusy "run-busy" Failed,

@@ -127,6 +127,8 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
         command: name,
         params,
         origins: texts.origins,
+        files: texts.files,
+        files_from: None,
         by_name: !resolve::is_path(wanted),
         model: of_host.model,
         efforts: RunEfforts {

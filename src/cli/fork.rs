@@ -82,7 +82,7 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
             let session = Session::load(machine, machine.find_flow(&open.source)?)?;
             let mut params = open.params.clone();
             let command = session.flow.command(open.command.as_deref())?;
-            let origins = set(machine, &session.flow, command, (&mut params, open.origins), &args.set)?;
+            let texts = set(machine, &session.flow, command, (&mut params, open.origins), &args.set)?;
             let efforts = RunEfforts {
                 run: args.effort.effort.or(open.efforts.run),
                 // It belongs to the name of the run's own model.
@@ -92,7 +92,9 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
             let begin = NewRun {
                 command: open.command,
                 params,
-                origins,
+                origins: texts.origins,
+                files: texts.files,
+                files_from: None,
                 by_name: false,
                 only_model: open.only_model,
                 model: args.model.or(open.model),
@@ -115,7 +117,7 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
         }
     };
     let before = args.at.as_deref().map(|at| RecordedEffect::find(&journal, at)).transpose()?.map(|effect| effect.seq);
-    let fork = Fork { run: id, before };
+    let fork = Fork { run: id.clone(), before };
     let (work, fork, source) = match &args.into {
         None => (machine.workspace.clone(), Some(fork.clone()), live::fork_source(machine, &fork)?),
         Some(folder) => {
@@ -130,20 +132,21 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
         budget: begin.budget.replaced(args.budget.budget()?),
         grants: args.grants.added_to(begin.grants),
         fork,
+        files_from: Some(runs.folder_of(&id)),
         replay_source: Some(source),
         ..begin
     };
     start::begin(&machine.in_workspace(work), session, begin, &front)
 }
 
-/// Replaces params of a run by the values of `--set`. Returns where texts of the params came from.
+/// Replaces params of a run by the values of `--set`. Returns where texts of the params came from, and the files that were given.
 fn set(
     machine: &Machine,
     flow: &Flow,
     command: &FlowCommand,
     (params, mut origins): (&mut Value, Vec<ParamOrigin>),
     given: &[String],
-) -> Result<Vec<ParamOrigin>> {
+) -> Result<TextReader> {
     let mut texts = TextReader::default();
     let mut lists: std::collections::BTreeMap<&str, Vec<Value>> = std::collections::BTreeMap::new();
     for assignment in given {
@@ -168,7 +171,11 @@ fn set(
         origins.retain(|origin| origin.param != name);
         let item = param.many.then(|| lists.get(name).map_or(0, Vec::len));
         let exec = &flow.manifest.permissions.exec;
-        let mut value = params::parse_value((name, param), item, text, exec, &mut texts)?;
+        let value = params::parse_value((name, param), item, text, exec, &mut texts)?;
+        let mut value = value.ok_or_else(|| {
+            usage(format!("--set {name}: this file is an image or a PDF, and no text"))
+                .hint("give it as --set attach=FILE")
+        })?;
         named::take(machine, flow, (name, param), &mut value)?;
         match param.many {
             true => lists.entry(name).or_default().push(value),
@@ -179,8 +186,9 @@ fn set(
         params::check_count(name, &command.params[name], values.len())?;
         params[name] = Value::Array(values);
     }
-    origins.extend(texts.origins);
-    Ok(origins)
+    origins.append(&mut texts.origins);
+    texts.origins = origins;
+    Ok(texts)
 }
 
 /// An effect that a journal records.

@@ -8,6 +8,7 @@ use crate::cli::grants::with_grant_options;
 use crate::cli::texts::{self, TextReader};
 use crate::error::{Code, Failure, Result};
 use crate::lua::manifest::{self, Manifest};
+use crate::model::attachment::ATTACH;
 use crate::model::param::{Param, ParamKind};
 use crate::model::text::{excerpt, line};
 
@@ -136,13 +137,10 @@ pub(super) fn values(
             let on = param.default == Some(Value::Bool(true));
             Value::Bool(matches.get_flag(name) != on)
         } else if param.many {
-            let given: Vec<Value> = matches
-                .get_many::<String>(name)
-                .into_iter()
-                .flatten()
-                .enumerate()
-                .map(|(item, text)| parse_value((name, param), Some(item), text, exec, texts))
-                .collect::<Result<_>>()?;
+            let mut given: Vec<Value> = Vec::new();
+            for text in matches.get_many::<String>(name).into_iter().flatten() {
+                given.extend(parse_value((name, param), Some(given.len()), text, exec, texts)?);
+            }
             // What a run did not use does not stand in its journal.
             if given.is_empty() && param.kind == ParamKind::Attachment {
                 continue;
@@ -156,12 +154,17 @@ pub(super) fn values(
             }
         } else {
             match matches.get_one::<String>(name) {
-                Some(text) => parse_value((name, param), None, text, exec, texts)?,
+                Some(text) => parse_value((name, param), None, text, exec, texts)?.ok_or_else(|| {
+                    let message = format!("{name}: {} is an image or a PDF, and no text", excerpt(text));
+                    Failure::new(Code::Usage, message).hint("flows that take such files take them by --attach FILE")
+                })?,
                 None => param.default.clone().unwrap_or(Value::Null),
             }
         };
         params.insert(name.clone(), value);
     }
+    let takes_files = own.params.get(ATTACH).is_some_and(|param| param.kind == ParamKind::Attachment);
+    texts.place_moved(takes_files, &mut params)?;
     Ok(Value::Object(params))
 }
 
@@ -170,21 +173,21 @@ pub(super) fn check_count(name: &str, param: &Param, count: usize) -> Result<()>
     param.accepts_count(count).map_err(|why| Failure::new(Code::Usage, format!("{name}: {why}")))
 }
 
-/// Returns the value that a word of the command line stands for.
+/// Returns the value that a word of the command line stands for, or `None` if it is an image or a PDF where a text can stand.
 pub(super) fn parse_value(
     (name, param): (&str, &Param),
     item: Option<usize>,
     text: &str,
     exec: &[String],
     texts: &mut TextReader,
-) -> Result<Value> {
+) -> Result<Option<Value>> {
     if param.kind == ParamKind::Attachment {
-        return texts.attach(name, item, text);
+        return texts.attach(name, item, text).map(Some);
     }
     let refused = |why: String| Failure::new(Code::Usage, format!("{name}: `{}` {why}", excerpt(text)));
     if texts::takes_texts(name, param, exec) {
-        let value = texts.take(name, item, text)?;
-        return param.accepts(&value).map(|()| value).map_err(refused);
+        let Some(value) = texts.take(name, item, text)? else { return Ok(None) };
+        return param.accepts(&value).map(|()| Some(value)).map_err(refused);
     }
-    param.parse(text).map_err(refused)
+    param.parse(text).map(Some).map_err(refused)
 }

@@ -5,18 +5,19 @@
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::cli::output;
 use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result};
-use crate::model::attachment::binary_type;
+use crate::model::attachment::{ATTACH, AttachedFile};
 use crate::model::command::placeholder;
+use crate::model::media;
 use crate::model::param::{FILE, PIPE, Param, ParamKind, ParamOrigin};
 use crate::model::text::{clean, excerpt, shell};
 use crate::schema::source;
 
-/// The longest text, in bytes.
+/// The longest text, and the most that all attachments have, in bytes.
 const LONGEST: u64 = 50 << 20;
 
 /// What the help of a flow with text params says about them.
@@ -34,17 +35,22 @@ pub(super) fn takes_texts(name: &str, param: &Param, exec: &[String]) -> bool {
 #[derive(Default)]
 pub(super) struct TextReader {
     pub origins: Vec<ParamOrigin>,
+    /// The images and PDFs, which params have by their digests.
+    pub files: Vec<Vec<u8>>,
+    /// Images and PDFs that stood where a text can: what params have of them, and where they came from.
+    moved: Vec<(Value, ParamOrigin)>,
     /// How many bytes the attachments have so far.
     attached: u64,
 }
 
 impl TextReader {
-    /// Returns the text that a word of the command line stands for, for this param and item.
+    /// Returns the text that a word of the command line stands for, for this param and item, or `None` if it is an image or a
+    /// PDF: that goes with the run as an attachment ([`TextReader::place_moved`]).
     ///
     /// # Errors
     ///
     /// `usage` if the text cannot be read, or standard input is taken already.
-    pub(super) fn take(&mut self, param: &str, item: Option<usize>, word: &str) -> Result<Value> {
+    pub(super) fn take(&mut self, param: &str, item: Option<usize>, word: &str) -> Result<Option<Value>> {
         let unread = |failure: Failure| match failure.code {
             Code::DocumentUnreadable => Failure { code: Code::Usage, ..failure },
             _ => {
@@ -77,20 +83,61 @@ impl TextReader {
                 })?;
                 (bytes, path, origin(FILE, Some(path.to_owned())))
             }
-            None => return Ok(Value::from(unescaped(word))),
+            None => return Ok(Some(Value::from(unescaped(word)))),
         };
+        if let Some(file) = AttachedFile::of_media(name, &bytes) {
+            self.attached += bytes.len() as u64;
+            let kept = self.keep(&file, bytes).map_err(|why| Failure::new(Code::Usage, format!("{param}: {why}")))?;
+            self.moved.push((kept, origin));
+            return Ok(None);
+        }
         let text = source::decode(&bytes, name).map_err(unread)?;
         // As `$(…)` of a shell does: what ends the last line is no part of the text.
         let text = text.strip_suffix('\n').map_or(text, |text| text.strip_suffix('\r').unwrap_or(text));
         self.origins.push(origin);
-        Ok(Value::from(text))
+        Ok(Some(Value::from(text)))
     }
 
-    /// Returns the text of an attachment: of a file, or of standard input for `-`. It is kept as it is.
+    /// Adds the images and PDFs that stood where a text can to the attachments of a command that takes some.
     ///
     /// # Errors
     ///
-    /// `usage` if it cannot be read, is no text, or is too long with those before it.
+    /// `usage` if it takes none.
+    pub(super) fn place_moved(&mut self, takes_files: bool, params: &mut Map<String, Value>) -> Result<()> {
+        for (kept, origin) in std::mem::take(&mut self.moved) {
+            if !takes_files {
+                let name = origin.name.as_deref().map_or("standard input".into(), excerpt);
+                let kind = kept["media_type"].as_str().unwrap_or_default();
+                let message = format!("{}: {name} is no text ({kind})", clean(&origin.param));
+                return Err(Failure::new(Code::Usage, message).hint("this flow takes no attachments, and texts alone"));
+            }
+            let all = params.entry(ATTACH).or_insert_with(|| Value::Array(Vec::new()));
+            let Value::Array(all) = all else { continue };
+            self.origins.push(ParamOrigin { param: ATTACH.to_owned(), item: Some(all.len()), ..origin });
+            all.push(kept);
+        }
+        Ok(())
+    }
+
+    /// Keeps the bytes of an image or a PDF, and returns what a param has of it, or what is wrong.
+    fn keep(&mut self, file: &AttachedFile, bytes: Vec<u8>) -> std::result::Result<Value, String> {
+        if file.bytes > media::LARGEST {
+            let (size, most) = (megabytes(file.bytes), media::LARGEST >> 20);
+            return Err(format!("{} has {size}, and {most} MB is the most of an image or a PDF", excerpt(&file.name)));
+        }
+        if self.attached > LONGEST {
+            return Err("all attachments together are longer than 50 MB".to_owned());
+        }
+        self.files.push(bytes);
+        Ok(file.as_param())
+    }
+
+    /// Returns what a param has of an attachment: the text of a file, or of standard input for `-`, as it is; an image or a
+    /// PDF by its digest.
+    ///
+    /// # Errors
+    ///
+    /// `usage` if it cannot be read, is of another kind, or is too long with those before it.
     pub(super) fn attach(&mut self, param: &str, item: Option<usize>, path: &str) -> Result<Value> {
         let wrong = |why: String| Failure::new(Code::Usage, format!("--{param}: {why}"));
         let shown = excerpt(path);
@@ -118,19 +165,25 @@ impl TextReader {
         if self.attached > LONGEST {
             return Err(wrong("all of them together are longer than 50 MB".to_owned()));
         }
-        let size = megabytes(bytes.len() as u64);
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let kind = binary_type(error.as_bytes());
-            wrong(format!("{shown} is no text ({kind}, {size})"))
-                .hint("attachments are UTF-8 texts; models are sent no other kind")
-        })?;
+        let value = match AttachedFile::of_media(path, &bytes) {
+            Some(file) => self.keep(&file, bytes).map_err(wrong)?,
+            None => {
+                let size = megabytes(bytes.len() as u64);
+                Value::from(String::from_utf8(bytes).map_err(|error| {
+                    let kind = media::binary_type(error.as_bytes());
+                    wrong(format!("{shown} is of no kind that models take ({kind}, {size})"))
+                        .hint("attachments are UTF-8 texts, images (PNG, JPEG, GIF, WebP) and PDF")
+                })?)
+            }
+        };
         self.origins.push(ParamOrigin { param: param.to_owned(), item, kind: kind.to_owned(), name });
-        Ok(Value::from(text))
+        Ok(value)
     }
 
     /// Returns the param that standard input was given to.
     pub(super) fn taker_of_stdin(&self) -> Option<&str> {
-        self.origins.iter().find(|origin| origin.kind == PIPE).map(|origin| origin.param.as_str())
+        let moved = self.moved.iter().map(|(_, origin)| origin);
+        self.origins.iter().chain(moved).find(|origin| origin.kind == PIPE).map(|origin| origin.param.as_str())
     }
 }
 
@@ -183,7 +236,7 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(unescaped(word), words, "{word}");
-            assert_eq!(TextReader::default().take("topic", None, word).unwrap(), words, "{word}");
+            assert_eq!(TextReader::default().take("topic", None, word).unwrap().unwrap(), words, "{word}");
         }
     }
 }

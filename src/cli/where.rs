@@ -84,6 +84,7 @@ fn places(machine: &Machine) -> Vec<(&'static str, PathBuf)> {
         ("packs", machine.packs()),
         ("state", state),
         ("trust", machine.trust().path),
+        ("keys", machine.keys_file().path),
         ("cache", cache),
     ];
     #[cfg(feature = "local")]

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::engine::budget::Meter;
 use crate::engine::dialogue::Dialogue;
 use crate::engine::history::{DeliverySlot, History, RecordedState};
+use crate::engine::permitted::check_permitted;
 use crate::engine::replay_source::ReplaySource;
 use crate::engine::world::{Heartbeat, World, chance};
 use crate::error::{Code, Failure, Result};
@@ -25,9 +26,8 @@ use crate::model::budget::Spent;
 use crate::model::effect::chat::Chat;
 use crate::model::effect::{Effect, Recovery, ReplayDisplay};
 use crate::model::event::Event;
-use crate::model::permission::{self, Permissions};
+use crate::model::permission::Permissions;
 use crate::model::redact::{Cleaner, Redactor};
-use crate::model::text::excerpt;
 
 /// How the gate admits an effect.
 pub enum Admission {
@@ -77,6 +77,8 @@ struct GateState {
     acting: Vec<EffectKey>,
     /// Whether any effect did more than look.
     acted: bool,
+    /// The model calls whose replies are not recorded yet.
+    calls: Vec<EffectKey>,
     /// Written before the first new line of a resumed run.
     resume: Option<ResumeRecord>,
     /// The recorded answers, and messages of the flow since the last, collected during replay and shown when the run goes live.
@@ -100,6 +102,7 @@ impl Gate {
             reads_only: false,
             acting: Vec::new(),
             acted: false,
+            calls: Vec::new(),
             resume,
             unseen: Vec::new(),
             given_back: 0,
@@ -156,6 +159,7 @@ impl Gate {
     /// save is no longer valid, or the effect is missing in a cassette (`cassette-missed`).
     pub fn admit(&self, scope: &str, mut effect: Effect) -> Result<Admission> {
         effect.facts_mut().redact(&self.cleaner);
+        self.tell_dropped_state();
         let state = &mut *self.state.borrow_mut();
         let facts = effect.facts();
         if facts.recovery() == Recovery::Unrecorded {
@@ -208,6 +212,14 @@ impl Gate {
         }
     }
 
+    /// Tells the user, once in a process, that what a model wanted back was dropped.
+    fn tell_dropped_state(&self) {
+        if self.cleaner.has_news() {
+            let text = "what a model thought has a key or a password of yours in it: it is neither kept nor sent back";
+            self.world.front.show(&Event::Notice { text: text.to_owned() });
+        }
+    }
+
     /// Counts a recorded model call.
     fn count(&self, chat: &Chat, outcome: &Result<Value>) {
         let by = (chat.show.label.as_str(), self.world.models.price(&chat.request.model));
@@ -255,6 +267,9 @@ impl Gate {
             state.dialogue.give_back(keys, &state.history, state.replay_source.as_ref());
         }
         state.go_live(&self.world)?;
+        if matches!(effect, Effect::Chat(_)) {
+            state.calls.push(key);
+        }
         if facts.recovery() == Recovery::SingleLine
             && let Ok(ok) = &outcome
         {
@@ -318,6 +333,9 @@ impl Gate {
         if !facts.only_looks() {
             state.acting.push(key);
         }
+        if matches!(effect, Effect::Chat(_)) {
+            state.calls.push(key);
+        }
         let (heartbeat, lasts, asks) = (Heartbeat::new(), facts.lasts(), facts.asks());
         // A known outcome is delivered like a performed one, so that a later process replays it in the same slot.
         let future = match known {
@@ -363,10 +381,12 @@ impl Gate {
     /// Those of [`JournalWriter::append`].
     pub fn record_outcome(&self, key: EffectKey, mut outcome: Result<Value>, held: bool) -> Result<Result<Value>> {
         outcome = outcome.map_err(|failure| self.cleaner.redactor().failure(failure));
-        if let Ok(value) = &mut outcome {
-            self.cleaner.redactor().value(value);
-        }
         let state = &mut *self.state.borrow_mut();
+        let call = state.calls.iter().position(|call| *call == key).map(|at| state.calls.swap_remove(at));
+        if let Ok(value) = &mut outcome {
+            self.cleaner.outcome(value, call.is_some());
+            self.tell_dropped_state();
+        }
         if let Some(at) = state.acting.iter().position(|acting| *acting == key) {
             state.acting.swap_remove(at);
             // Without git or a repository, nothing can have happened.
@@ -567,25 +587,4 @@ impl GateState {
             Recovery::Retry | Recovery::Probe => Admission::Recorded(slot, key, outcome),
         }
     }
-}
-
-fn check_permitted(effect: &Effect, permissions: &Permissions, reads_only: bool) -> Result<()> {
-    if reads_only && !effect.facts().only_looks() {
-        return Err(permission::only_looks_failure(effect.facts().kind()));
-    }
-    if let Some(missing) = effect.facts().required_permissions().iter().find(|needed| !permissions.declares(**needed)) {
-        return Err(missing.undeclared_failure());
-    }
-    let Effect::Exec(command) = effect else { return Ok(()) };
-    let commands = permissions.commands();
-    if command.run.is_granted(commands) {
-        return Ok(());
-    }
-    let allowed = match commands {
-        [] => "none is".to_owned(),
-        some => some.iter().map(|grant| format!("`{}`", excerpt(grant))).collect::<Vec<_>>().join(", "),
-    };
-    let shown = excerpt(&command.run.display_text());
-    Err(Failure::new(Code::PermissionRefused, format!("the command `{shown}` is not allowed"))
-        .hint(format!("allowed: {allowed}")))
 }

@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::disk::{self, Links, is_at};
+use crate::disk::{self, Links, is_at, temp_file};
 use crate::engine::history::History;
 use crate::engine::run_records::{Origin, RunLocation, RunRecords};
 use crate::error::{Code, Failure, Result, nearest};
+use crate::host::attachments::{self, AttachmentStore};
 use crate::journal::fault_injection::InjectedFault;
 use crate::journal::lines::{EndRecord, OpenRecord, ReadRecord};
 use crate::journal::reader;
@@ -105,7 +106,10 @@ impl Runs {
     pub fn discard(&self, run: LockedRun) {
         self.records.remove(&self.location(&run.id, &self.folder.join(&run.id)));
         // What cannot be removed, or holds more than this run left, stays and is listed.
-        let removed = std::fs::remove_file(&run.journal).and_then(|()| std::fs::remove_dir(self.folder.join(&run.id)));
+        let folder = self.folder.join(&run.id);
+        let removed = attachments::remove(&folder)
+            .and_then(|()| std::fs::remove_file(&run.journal))
+            .and_then(|()| std::fs::remove_dir(&folder));
         if removed.is_ok() && std::fs::remove_dir(&self.folder).is_ok() {
             self.remove_own_folder();
         }
@@ -322,6 +326,11 @@ impl Runs {
         &self.folder
     }
 
+    /// Returns the folder of a run: its journal, and its images and PDFs.
+    pub fn folder_of(&self, id: &str) -> PathBuf {
+        self.folder.join(id)
+    }
+
     /// Returns the path of a run's journal.
     pub fn journal(&self, id: &str) -> PathBuf {
         self.folder.join(id).join(JOURNAL)
@@ -375,6 +384,11 @@ pub fn check_name(id: &str) -> Result<()> {
 }
 
 impl LockedRun {
+    /// Returns where the run keeps its images and PDFs.
+    pub fn attachments(&self) -> AttachmentStore {
+        AttachmentStore::in_run(temp_file::parent_folder(&self.journal))
+    }
+
     /// Returns a writer that continues the journal behind `tail`.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::error::{Code, Failure, Result};
+use crate::host::attachments::AttachmentStore;
 use crate::host::documents::Store;
 use crate::host::documents::perform::DocumentOutcome;
 use crate::host::exec::Commands;
@@ -75,6 +76,8 @@ pub struct World {
     /// Roughly how many bytes of documents this process has written.
     pub written: Cell<u64>,
     pub files: Files,
+    /// The images and PDFs of the run.
+    pub attachments: AttachmentStore,
     pub repository: Repository,
     pub commands: Commands,
     pub notifier: Notifier,
@@ -226,7 +229,12 @@ impl World {
         match effect {
             Effect::Chat(Chat { mut request, conversation, show }) => {
                 request.messages = conversation.iter().map(|item| item.message.clone()).collect();
-                async move { world.chat(request, show, key, &heartbeat).await }.boxed_local()
+                async move {
+                    let attachments = request.messages.iter_mut().flat_map(|message| &mut message.attachments);
+                    attachments.into_iter().try_for_each(|attachment| world.attachments.load(attachment))?;
+                    world.chat(request, show, key, &heartbeat).await
+                }
+                .boxed_local()
             }
             Effect::Ui(UiOp::Ask(question)) => async move {
                 world.front.show(&Event::Asked { question: question.clone() });

@@ -5,21 +5,27 @@
 //! to decides.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
+use super::attachments::AttachmentStore;
 use super::confined::{Access, ConfinedDir, SizeLimit, invalid};
 use super::globs::{globs, limit_files};
 use super::path;
 use crate::error::{Code, Failure, Result};
+use crate::model::attachment::AttachedFile;
 use crate::model::collection::Collection;
 use crate::model::effect::files::{FileOp, FileOutcome, FileText, FoundFiles};
+use crate::model::media;
 use crate::model::path_template::PathTemplate;
 use crate::model::text::{excerpt, shell};
 
-/// The largest file that a flow can read.
+/// The largest text that a flow can read.
 const LARGEST: SizeLimit = SizeLimit { megabytes: 2, hint: None };
+/// The largest file that a flow can attach to a message.
+const LARGEST_ATTACHED: SizeLimit = SizeLimit { megabytes: media::LARGEST >> 20, hint: None };
 /// How many directory entries one search looks at.
 const MOST_SEEN: usize = 100_000;
 /// Folders of generated files and of tools: nobody means a file in them by its bare name.
@@ -38,6 +44,16 @@ pub struct Files {
     collections: Vec<Collection>,
     /// nietz's own folders, which may lie below the workspace.
     excluded: Vec<PathBuf>,
+    /// Where images and PDFs are kept that go with a message.
+    attachments: AttachmentStore,
+}
+
+/// A file that a flow may read.
+struct OpenedFile {
+    file: File,
+    full: PathBuf,
+    /// Its path as flows see it.
+    shown: String,
 }
 
 impl Files {
@@ -52,7 +68,13 @@ impl Files {
             named: Vec::new(),
             collections: Vec::new(),
             excluded: Vec::new(),
+            attachments: AttachmentStore::default(),
         }
+    }
+
+    /// Sets where images and PDFs are kept that go with a message.
+    pub fn keeping(self, attachments: AttachmentStore) -> Files {
+        Files { attachments, ..self }
     }
 
     /// Sets nietz's own folders, whose files are not read wherever they are.
@@ -85,12 +107,39 @@ impl Files {
     pub fn perform(&self, op: &FileOp) -> Result<FileOutcome> {
         Ok(match op {
             FileOp::Read { path } => FileOutcome::Read(self.read(path)?),
+            FileOp::Attach { path } => FileOutcome::Attach(self.attach(path)?),
             FileOp::Find { glob } => FileOutcome::Find(self.find(glob)?),
         })
     }
 
     /// Returns path and text of a file; `None` if it does not exist.
     fn read(&self, path: &str) -> Result<Option<FileText>> {
+        let Some(OpenedFile { file, full, shown }) = self.open(path)? else { return Ok(None) };
+        let bytes = LARGEST.contents(file, path, |error| Failure::io(&full, "read", &error))?;
+        let text = String::from_utf8(bytes).map_err(|_| invalid(path, "is not UTF-8 text"))?;
+        Ok(Some(FileText { path: shown, text }))
+    }
+
+    /// Returns a file that is to go with a message, and keeps an image or a PDF; `None` if it does not exist.
+    fn attach(&self, path: &str) -> Result<Option<AttachedFile>> {
+        let Some(OpenedFile { file, full, shown }) = self.open(path)? else { return Ok(None) };
+        let bytes = LARGEST_ATTACHED.contents(file, path, |error| Failure::io(&full, "read", &error))?;
+        if let Some(attached) = AttachedFile::of_media(&shown, &bytes) {
+            self.attachments.put(&bytes)?;
+            return Ok(Some(attached));
+        }
+        if bytes.len() as u64 > LARGEST.megabytes << 20 {
+            return Err(invalid(path, &format!("is a text of more than {} MB", LARGEST.megabytes)));
+        }
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let kind = media::binary_type(error.as_bytes());
+            invalid(path, &format!("is neither text nor an image or a PDF that models take ({kind})"))
+        })?;
+        Ok(Some(AttachedFile::of_text(&shown, &text)))
+    }
+
+    /// Opens a file that the flow may read; `None` if it does not exist.
+    fn open(&self, path: &str) -> Result<Option<OpenedFile>> {
         let full = normalize_path(&self.workspace.join(expand(path, self.home.as_deref())));
         let Some((folder, below)) = self.place(&full) else {
             let message = format!("`{}` is outside of the workspace", excerpt(path));
@@ -120,13 +169,11 @@ impl Files {
                 return Err(Failure::new(Code::PathRefused, format!("where `{}` leads cannot be told", excerpt(path))));
             }
         }
-        let bytes = LARGEST.contents(file, path, |error| Failure::io(&full, "read", &error))?;
-        let text = String::from_utf8(bytes).map_err(|_| invalid(path, "is not UTF-8 text"))?;
         let shown = match full.strip_prefix(&self.workspace) {
             Ok(below) => below.display().to_string(),
             Err(_) => full.display().to_string(),
         };
-        Ok(Some(FileText { path: shown, text }))
+        Ok(Some(OpenedFile { file, full, shown }))
     }
 
     /// Returns the readable folder that holds the path, and the path below that folder.

@@ -1,12 +1,14 @@
 //! Access to the outside world (models, files, git, programs, the user), behind traits. Nothing here knows Lua or the
 //! journal.
 
+pub(crate) mod attachments;
 mod confined;
 pub mod documents;
 pub(crate) mod exec;
 pub(crate) mod files;
 pub mod git;
 mod globs;
+pub mod keys;
 pub mod llm;
 pub(crate) mod network;
 pub mod notify;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use reqwest::{NoProxy, Proxy};
+use reqwest::{NoProxy, Proxy, Url};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
@@ -29,7 +29,34 @@ const THIS_MACHINE: &str = "localhost,127.0.0.0/8,::1";
 pub(crate) struct Network {
     certificate_file: Option<PathBuf>,
     certificate_folders: Vec<PathBuf>,
-    proxies: Vec<Proxy>,
+    proxies: Vec<ProxySetting>,
+    /// What `NO_PROXY` says, and the name under which it was found.
+    exceptions: Option<(String, String)>,
+}
+
+/// A proxy that a variable names.
+#[derive(Clone, Debug)]
+struct ProxySetting {
+    variable: String,
+    /// Without a user and a password.
+    shown: String,
+    proxy: Proxy,
+}
+
+/// What is used of the user's network, for people to see. It holds no secrets.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NetworkFacts {
+    /// The authorities that are compiled in, and those of the system and of the user's variables.
+    pub(crate) built_in: usize,
+    pub(crate) added: usize,
+    /// The variables that name certificates, with what they name.
+    pub(crate) named: Vec<(&'static str, String)>,
+    /// What could not be read of certificates.
+    pub(crate) unread: Vec<String>,
+    /// Each proxy's variable and address.
+    pub(crate) proxies: Vec<(String, String)>,
+    /// The variable with addresses that are reached without a proxy, and those addresses.
+    pub(crate) exceptions: Option<(String, String)>,
 }
 
 impl Network {
@@ -45,7 +72,23 @@ impl Network {
             certificate_file: value("SSL_CERT_FILE").map(PathBuf::from),
             certificate_folders: folders.unwrap_or_default(),
             proxies: proxies(variables)?,
+            exceptions: variable(variables, "NO_PROXY").map(|(value, name)| (name, value)),
         })
+    }
+
+    /// Returns what is used, after reading all certificates.
+    pub(crate) fn facts(&self) -> NetworkFacts {
+        let (added, unread) = self.more_roots();
+        let file = self.certificate_file.iter().map(|file| ("SSL_CERT_FILE", file.display().to_string()));
+        let folders = self.certificate_folders.iter().map(|folder| ("SSL_CERT_DIR", folder.display().to_string()));
+        NetworkFacts {
+            built_in: webpki_roots::TLS_SERVER_ROOTS.len(),
+            added: added.len(),
+            named: file.chain(folders).collect(),
+            unread,
+            proxies: self.proxies.iter().map(|it| (it.variable.clone(), it.shown.clone())).collect(),
+            exceptions: self.exceptions.clone(),
+        }
     }
 
     /// Returns the beginning of an HTTP client.
@@ -73,7 +116,7 @@ impl Network {
             .user_agent(concat!("nietz/", env!("CARGO_PKG_VERSION")))
             // Those of the process would count otherwise, whatever the settings say.
             .no_proxy();
-        Ok(self.proxies.iter().cloned().fold(client, reqwest::ClientBuilder::proxy))
+        Ok(self.proxies.iter().map(|it| it.proxy.clone()).fold(client, reqwest::ClientBuilder::proxy))
     }
 
     /// Returns the roots of the user's variables and of the system, and what could not be read.
@@ -102,19 +145,22 @@ fn verifier(roots: RootCertStore, provider: &Arc<CryptoProvider>) -> Result<Arc<
         .map_err(|error| unusable(&error))
 }
 
-fn proxies(variables: &BTreeMap<String, String>) -> Result<Vec<Proxy>> {
-    let value = |name: &str| {
-        [name.to_ascii_lowercase(), name.to_owned()]
-            .into_iter()
-            .find_map(|name| Some((variables.get(&name)?.trim().to_owned(), name)))
-            .filter(|(value, _)| !value.is_empty())
-    };
-    let exceptions = value("NO_PROXY").map(|(value, _)| value).unwrap_or_default();
+/// Returns a variable of the network, in lower case or upper case, and the name under which it was found.
+fn variable(variables: &BTreeMap<String, String>, name: &str) -> Option<(String, String)> {
+    [name.to_ascii_lowercase(), name.to_owned()]
+        .into_iter()
+        .find_map(|name| Some((variables.get(&name)?.trim().to_owned(), name)))
+        .filter(|(value, _)| !value.is_empty())
+}
+
+fn proxies(variables: &BTreeMap<String, String>) -> Result<Vec<ProxySetting>> {
+    let exceptions = variable(variables, "NO_PROXY").map(|(value, _)| value).unwrap_or_default();
     let exceptions = NoProxy::from_string(&format!("{exceptions},{THIS_MACHINE}"));
     let mut proxies = Vec::new();
     for kind in ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"] {
-        let Some((address, name)) = value(kind) else { continue };
+        let Some((address, name)) = variable(variables, kind) else { continue };
         let address = if address.contains("://") { address } else { format!("http://{address}") };
+        let shown = shown(&address);
         let proxy = match kind {
             "HTTPS_PROXY" => Proxy::https(address),
             "HTTP_PROXY" => Proxy::http(address),
@@ -125,9 +171,21 @@ fn proxies(variables: &BTreeMap<String, String>) -> Result<Vec<Proxy>> {
             Failure::new(Code::ConfigInvalid, format!("{name} is not the address of a proxy"))
                 .hint("write it like http://proxy.example:3128, or unset it")
         })?;
-        proxies.push(proxy.no_proxy(exceptions.clone()));
+        proxies.push(ProxySetting { variable: name, shown, proxy: proxy.no_proxy(exceptions.clone()) });
     }
     Ok(proxies)
+}
+
+/// Returns an address without a user and a password.
+fn shown(address: &str) -> String {
+    let parts = Url::parse(address)
+        .ok()
+        .and_then(|url| Some((url.scheme().to_owned(), url.host_str()?.to_owned(), url.port())));
+    match parts {
+        Some((scheme, host, Some(port))) => format!("{scheme}://{host}:{port}"),
+        Some((scheme, host, None)) => format!("{scheme}://{host}"),
+        None => "an address".to_owned(),
+    }
 }
 
 /// Trusts what the public web trusts, and what the user's variables and system do.

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use reqwest::header::HeaderValue;
+use tokio::io::AsyncWriteExt;
 
 use crate::error::{Code, Failure, Result};
 use crate::model::redact::Redactor;
@@ -57,6 +58,25 @@ impl Secret {
     }
 }
 
+/// A key that the user gave to nietz to keep.
+#[derive(Clone, Debug)]
+pub(in crate::host) enum StoredKey {
+    /// In nietz's own file of keys.
+    InFile(Secret),
+    /// In the system's keyring, where this command looks it up.
+    InKeyring(Vec<String>),
+}
+
+impl StoredKey {
+    /// Returns where it is, as the end of a sentence.
+    pub(in crate::host) fn place(&self) -> &'static str {
+        match self {
+            StoredKey::InFile(_) => "in keys.yaml",
+            StoredKey::InKeyring(_) => "in the keyring",
+        }
+    }
+}
+
 /// Where a provider's key comes from.
 #[derive(Clone, Debug)]
 pub(in crate::host) enum KeySource {
@@ -67,6 +87,7 @@ pub(in crate::host) enum KeySource {
         key: Secret,
     },
     Command(Vec<String>),
+    Stored(StoredKey),
     /// None of these variables is set.
     Missing(Vec<String>),
     /// The provider has no address without these variables.
@@ -74,12 +95,18 @@ pub(in crate::host) enum KeySource {
 }
 
 impl KeySource {
+    /// Tells whether the provider is sent a key.
+    pub(in crate::host) fn has_key(&self) -> bool {
+        matches!(self, KeySource::Variable { .. } | KeySource::Command(_) | KeySource::Stored(_))
+    }
+
     /// Returns where the user finds the key, for messages about a refused key.
     pub(in crate::host) fn describe(&self, provider: &str) -> String {
         match self {
             KeySource::NotNeeded => format!("{provider} (none is configured)"),
             KeySource::Variable { name, .. } => name.clone(),
             KeySource::Command(_) => format!("models.providers.{provider}.key_command"),
+            KeySource::Stored(key) => key.place().trim_start_matches("in ").to_owned(),
             KeySource::Missing(variables) => variables.join(" or "),
             KeySource::NoAddress(variables) => variables.join(" and "),
         }
@@ -98,30 +125,66 @@ pub(in crate::host) async fn run_command(
         Failure::new(Code::KeyMissing, format!("the command of {place} gave no key: {why}"))
             .hint("run that command yourself to see why")
     };
+    let printed = output_of(command, environment, "").await.map_err(failed)?;
+    // Password stores print the secret on the first line, and notes below.
+    Secret::new(printed.trim().lines().next().unwrap_or_default())
+        .ok_or_else(|| failed(format!("{} printed nothing", command.first().map(String::as_str).unwrap_or_default())))
+}
+
+/// Looks a provider's stored key up in the keyring.
+pub(in crate::host) async fn look_up(
+    provider: &str,
+    command: &[String],
+    environment: &BTreeMap<String, String>,
+) -> Result<Secret> {
+    let found = output_of(command, environment, "").await;
+    found.and_then(|found| Secret::new(&found).ok_or_else(|| "it has none".to_owned())).map_err(|why| {
+        Failure::new(Code::KeyMissing, format!("the keyring did not give the key of {provider}: {why}"))
+            .hint(format!("unlock the keyring, or store the key again: nietz models key {provider}"))
+    })
+}
+
+/// Runs a program without a shell, gives it `input`, and returns what it prints.
+///
+/// # Errors
+///
+/// Why there is no output, for a sentence that says what the program was for.
+pub(in crate::host) async fn output_of(
+    command: &[String],
+    environment: &BTreeMap<String, String>,
+    input: &str,
+) -> Result<String, String> {
     let Some((program, arguments)) = command.split_first() else {
-        return Err(failed("it is empty".to_owned()));
+        return Err("it is empty".to_owned());
     };
-    let output = tokio::process::Command::new(program)
+    let child = tokio::process::Command::new(program)
         .args(arguments)
         .env_clear()
         .envs(environment)
         .current_dir(environment.get("HOME").map_or("/", String::as_str))
-        .stdin(Stdio::null())
+        .stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() })
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .kill_on_drop(true)
-        .output();
-    let output = match tokio::time::timeout(COMMAND_LIMIT, output).await {
-        Err(_) => return Err(failed(format!("it took longer than {} seconds", COMMAND_LIMIT.as_secs()))),
-        Ok(Err(error)) => return Err(failed(format!("{program} cannot be run: {error}"))),
+        .spawn();
+    let mut child = child.map_err(|error| format!("{program} cannot be run: {error}"))?;
+    let stdin = child.stdin.take();
+    let talk = async move {
+        if let Some(mut stdin) = stdin {
+            // A program that does not read its input says so by its status.
+            let _ = stdin.write_all(input.as_bytes()).await;
+        }
+        child.wait_with_output().await
+    };
+    let output = match tokio::time::timeout(COMMAND_LIMIT, talk).await {
+        Err(_) => return Err(format!("it took longer than {} seconds", COMMAND_LIMIT.as_secs())),
+        Ok(Err(error)) => return Err(format!("{program} cannot be run: {error}")),
         Ok(Ok(output)) => output,
     };
-    if !output.status.success() {
-        return Err(failed(format!("{program} ended with {}", output.status)));
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(format!("{program} ended with {}", output.status)),
     }
-    let printed = String::from_utf8_lossy(&output.stdout);
-    // Password stores print the secret on the first line, and notes below.
-    Secret::new(printed.trim().lines().next().unwrap_or_default())
-        .ok_or_else(|| failed(format!("{program} printed nothing")))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::engine::gate::Gate;
 use crate::error::{Code, Failure, Place, Result, nearest};
-use crate::lua::api::{Context, DeclaredCollections, HostApi, OnlyLooks, is_flow};
+use crate::lua::api::{Context, DeclaredCollections, GivenAttachments, HostApi, OnlyLooks, is_flow};
 use crate::lua::limits::FlowLimits;
 use crate::lua::manifest::{DeclaredCollection, FlowCommand, Manifest};
 use crate::lua::scheduler::{Interrupts, LuaOutcome, Scheduler};
@@ -155,8 +155,9 @@ impl Flow {
         let mut origins = input.origins.clone();
         let attachments = match command.params.get(ATTACH) {
             Some(param) if param.kind == ParamKind::Attachment => attachment::take(&mut params, &mut origins),
-            _ => json!([]),
+            _ => Vec::new(),
         };
+        self.vm.lua.set_app_data(GivenAttachments(attachments.clone()));
         if self.manifest.host_api >= 2 {
             forget_absent(&mut params, command);
         }

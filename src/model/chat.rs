@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::Lost;
+use crate::model::attachment::{self, Attachment};
 use crate::model::digest::Digest;
 use crate::model::text::excerpt;
 
@@ -214,6 +215,9 @@ pub enum Role {
 #[serde(deny_unknown_fields)]
 pub struct Message {
     // The fields are in the order of their names, so that the canonical form needs no sorting.
+    /// Images and PDFs of a user's message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
     #[serde(default)]
     pub content: String,
     pub role: Role,
@@ -228,6 +232,17 @@ pub struct Message {
 }
 
 impl Message {
+    /// Returns what is wrong with its attachments.
+    pub fn problem(&self) -> Option<String> {
+        if !self.attachments.is_empty() && self.role != Role::User {
+            return Some("only messages of the user have attachments".to_owned());
+        }
+        if self.attachments.len() > attachment::MOST {
+            return Some(format!("a message has at most {} attachments", attachment::MOST));
+        }
+        self.attachments.iter().find_map(Attachment::problem)
+    }
+
     /// Returns the size of the content and the provider state, in bytes.
     pub fn size(&self) -> usize {
         self.content.len() + self.state.as_ref().map_or(0, String::len)

@@ -15,6 +15,7 @@ pub mod effect;
 pub mod event;
 pub mod git;
 pub mod hunks;
+pub mod media;
 pub(crate) mod param;
 pub mod path_template;
 pub mod permission;

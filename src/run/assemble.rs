@@ -9,6 +9,7 @@ use crate::engine::budget::Meter;
 use crate::engine::gate::{Gate, OpenJournal};
 use crate::engine::world::World;
 use crate::error::Result;
+use crate::host::attachments::AttachmentStore;
 use crate::host::documents::Store;
 use crate::host::git::Repository;
 use crate::host::{FrontEnd, Models};
@@ -31,6 +32,8 @@ pub struct RunParts {
     /// Milliseconds since 1970.
     pub now: Box<dyn Fn() -> u64>,
     pub meter: Rc<Meter>,
+    /// Where the run keeps its images and PDFs.
+    pub attachments: AttachmentStore,
 }
 
 /// Returns the gate of a run, and the input of its flow.
@@ -58,7 +61,8 @@ pub fn assemble(
         collections: RefCell::new(flow.context().collections.borrow().clone()),
         declared: RefCell::default(),
         written: Default::default(),
-        files: files(machine, open, flow),
+        files: files(machine, open, flow).keeping(parts.attachments.clone()),
+        attachments: parts.attachments,
         repository: repository.trusting(parts.filters),
         commands: commands(machine, open, flow.manifest.exec_limits)?,
         notifier: notifier(machine, open),

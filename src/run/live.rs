@@ -1,6 +1,7 @@
 //! A run from its first line to its last: how it begins, resumes and ends.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use serde_json::Value;
@@ -40,6 +41,10 @@ pub struct NewRun {
     pub params: Value,
     /// Where texts of the params came from that the user did not type.
     pub origins: Vec<ParamOrigin>,
+    /// The images and PDFs that params have by their digests.
+    pub files: Vec<Vec<u8>>,
+    /// The folder of the run that outcomes are taken from: its images and PDFs are kept by this one, too.
+    pub files_from: Option<PathBuf>,
     /// Whether the flow was called by its name, and not by a path.
     pub by_name: bool,
     pub model: Option<String>,
@@ -104,6 +109,7 @@ impl Session {
         let client = listening_client(machine, &listener)?.with_thoughts(front.thoughts);
         let runtime = runtime()?;
         let (kept, replay_source) = (new_run.kept, new_run.replay_source.take());
+        let (given, files_from) = (std::mem::take(&mut new_run.files), new_run.files_from.take());
         let open = self.open_record(machine, &client, &runtime, new_run)?;
         // What can be refused is, before there is anything of the run. A recording keeps the journal of any command.
         let looks = kept && self.flow.command(open.command.as_deref())?.reads_only;
@@ -115,6 +121,10 @@ impl Session {
             Some(locked) => locked.writer(JournalTail::default(), machine.fault())?,
             None => JournalWriter::unnamed(machine.fault())?,
         };
+        let attachments = locked.as_ref().map(LockedRun::attachments).unwrap_or_default();
+        files_from.map_or(Ok(()), |folder| attachments.take_from(&folder))?;
+        // They are there before the line that names them.
+        given.iter().try_for_each(|bytes| attachments.put(bytes))?;
         let (first, texts) = open.folded();
         let first = Record::Open(Box::new(first));
         // A run that cannot be recorded as the user's own runs all the same; resuming it takes more options.
@@ -228,6 +238,7 @@ impl Session {
                 OpenRecord { grants, budget: first.budget.replaced(budget), ..first }
             }
             ResumeTerms::Given(new_run) => {
+                new_run.files.iter().try_for_each(|bytes| locked.attachments().put(bytes))?;
                 let new_run = NewRun { id: Some(first.run), ..*new_run };
                 OpenRecord { files: first.files, ..self.open_record(machine, &client, &runtime, new_run)? }
             }
@@ -279,6 +290,7 @@ impl Session {
             filters,
             now: machine.clock()?,
             meter: Meter::telling(open.budget.bounded(), notify),
+            attachments: locked.as_ref().map(LockedRun::attachments).unwrap_or_default(),
         };
         let (gate, input) = assemble(machine, &self, &open, parts, recorded)?;
         if let Some(replay_source) = replay_source {

@@ -10,6 +10,7 @@ use chrono::NaiveDate;
 use crate::engine::run_records::RunRecords;
 use crate::engine::runs::Runs;
 use crate::error::{Code, Failure, Result};
+use crate::host::keys::{KeysFile, StoredKeys};
 use crate::journal::fault_injection::InjectedFault;
 use crate::model::redact::Redactor;
 use crate::pack::resolve::{self, ResolvedFlow};
@@ -26,6 +27,8 @@ pub struct Machine {
     pub project: Project,
     pub environment: BTreeMap<String, String>,
     pub config: Config,
+    /// The keys of providers that the user gave to nietz to keep.
+    pub keys: StoredKeys,
     /// The path of this program, if the system knows it.
     pub program: Option<PathBuf>,
     /// How long this process has loaded flows only to look at them.
@@ -72,6 +75,7 @@ impl Machine {
             project,
             environment,
             config: Config::default(),
+            keys: StoredKeys::default(),
             program,
             inspection_time: Cell::default(),
             folders,
@@ -79,13 +83,14 @@ impl Machine {
         })
     }
 
-    /// Reads the user's configuration and the project's.
+    /// Reads the user's configuration, their stored keys and the project's configuration.
     ///
     /// # Errors
     ///
-    /// Those of [`Config::read`] and [`Config::take_project`].
+    /// Those of [`Config::read`], [`KeysFile::read`] and [`Config::take_project`].
     fn configure(&mut self) -> Result<()> {
         self.config = Config::read(&self.config_path())?;
+        self.keys = self.keys_file().read()?;
         self.config.take_project(&self.project_config_path())
     }
 
@@ -96,6 +101,7 @@ impl Machine {
             project: self.project.clone(),
             environment: self.environment.clone(),
             config: self.config.clone(),
+            keys: self.keys.clone(),
             program: self.program.clone(),
             inspection_time: self.inspection_time.clone(),
             folders: self.folders.clone(),
@@ -103,9 +109,10 @@ impl Machine {
         }
     }
 
-    /// Teaches the redactor the secrets that the configuration names: the variables that hold keys, and the passwords in
-    /// addresses. What a key command prints becomes known when the command has run.
+    /// Teaches the redactor the stored keys and the secrets that the configuration names: the variables that hold keys, and
+    /// the passwords in addresses. What a key command prints becomes known when the command has run.
     fn learn_configured(&self) {
+        self.keys.tell(&self.redactor);
         for (name, provider) in &self.config.models.providers {
             if let Some((variable, key)) =
                 provider.key_env.as_ref().and_then(|name| self.environment.get_key_value(name))
@@ -159,6 +166,11 @@ impl Machine {
     /// Returns the user's own configuration file.
     pub fn config_path(&self) -> PathBuf {
         self.folders.config.join("config.yaml")
+    }
+
+    /// Returns the file of stored keys.
+    pub fn keys_file(&self) -> KeysFile {
+        KeysFile { path: self.folders.state.join("keys.yaml") }
     }
 
     /// Returns the project's configuration file.

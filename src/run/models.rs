@@ -57,7 +57,10 @@ pub(crate) type FrontEndSlot = Rc<std::cell::OnceCell<Rc<dyn FrontEnd>>>;
 ///
 /// Those of [`ClientSettings::from_environment`] and [`Machine::clock`].
 pub(crate) fn listening_client(machine: &Machine, listener: &FrontEndSlot) -> Result<Client> {
-    let settings = ClientSettings::from_environment(&machine.environment, &machine.config.models)?.on(machine.today()?);
+    let config = &machine.config.models;
+    let settings = ClientSettings::from_environment(&machine.environment, config)?
+        .with_stored_keys(&machine.keys, config)
+        .on(machine.today()?);
     let client = Client::new(settings).with_redactor(machine.redactor());
     Ok(with_local(machine, client, listener))
 }

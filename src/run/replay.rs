@@ -13,6 +13,7 @@ use crate::engine::history::History;
 use crate::engine::replay_source::ReplaySource;
 use crate::engine::run_records::Origin;
 use crate::error::{Code, Failure, Result};
+use crate::host::attachments::AttachmentStore;
 use crate::host::{CallEvent, FrontEnd, Models};
 use crate::journal::expander::TextExpander;
 use crate::journal::key::EffectKey;
@@ -176,6 +177,8 @@ pub(crate) fn play(
         filters: Items::new(),
         now: Box::new(move || at),
         meter: Meter::new(Budget::default()),
+        // No model is called, so that nothing is sent.
+        attachments: AttachmentStore::default(),
     };
     let (gate, input) = assemble(machine, &session, &open, parts, recorded)?;
     gate.set_replay_source(ReplaySource::cassette(journal)?);

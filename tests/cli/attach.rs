@@ -1,5 +1,5 @@
 //! The promise: a flow that takes attachments gets each file's text with its name and type; the run keeps them, whatever
-//! becomes of the files; and what is no text, or too much, is refused before the run begins, with its type and size.
+//! becomes of the files; and what no model takes, or too much, is refused before the run begins, with its type and size.
 
 use serde_json::{Value, json};
 
@@ -114,17 +114,21 @@ fn a_run_has_them_when_the_files_are_gone_and_no_secret_of_theirs() {
 }
 
 #[test]
-fn what_is_no_text_or_too_much_is_refused_with_its_type_and_size() {
-    let env = env()
-        .file("photo.png", b"\x89PNG\r\n\x1a\n\0\0\0\xff")
-        .file("report.pdf", b"%PDF-1.7\n\xe2\xe3\xcf\xd3".repeat(200));
+fn what_no_model_takes_or_too_much_is_refused_with_its_type_and_size() {
+    let env = env().file("photo.zip", b"PK\x03\x04\0\0\0\xff").file("report.doc", b"\xd0\xcf\x11\xe0".repeat(600));
+    // An image of more than its limit, with nothing in it.
+    let image = std::fs::File::create(env.path("huge.png")).expect("it can be made");
+    std::io::Write::write_all(&mut &image, b"\x89PNG\r\n\x1a\n")
+        .and_then(|()| image.set_len(21 << 20))
+        .expect("it has room");
     let large = std::fs::File::create(env.path("large.txt")).expect("it can be made");
     large.set_len((50 << 20) + 1).expect("it has room");
     let half = std::fs::File::create(env.path("half.txt")).expect("it can be made");
     half.set_len(30 << 20).expect("it has room");
     for (files, why) in [
-        (["b.csv", "photo.png"], "photo.png is no text (image/png, 12 bytes)"),
-        (["b.csv", "report.pdf"], "report.pdf is no text (application/pdf, 2 kB)"),
+        (["b.csv", "photo.zip"], "photo.zip is of no kind that models take (application/zip, 8 bytes)"),
+        (["b.csv", "report.doc"], "report.doc is of no kind that models take (application/octet-stream, 2 kB)"),
+        (["b.csv", "huge.png"], "huge.png has 21.0 MB, and 20 MB is the most of an image or a PDF"),
         (["b.csv", "large.txt"], "large.txt has 50.0 MB, which makes 50.0 MB in all, and 50 MB is the most"),
         (["half.txt", "half.txt"], "half.txt has 30.0 MB, which makes 60.0 MB in all"),
         (["b.csv", "none.txt"], "there is no file none.txt"),

@@ -81,7 +81,7 @@ fn what_cannot_get_better_is_not_tried_again() {
         let env = env(&server);
         let failed = env.run(["chatter"]).go();
         assert_eq!((failed.failure().as_str(), failed.code), (*code, Some(*exit)), "{what}: {failed:?}");
-        assert_eq!(server.calls(), 1, "{what}");
+        assert_eq!(server.chats(), 1, "{what}");
         assert_eq!(env.resume().go().result(), "well again", "{what}");
     }
 }

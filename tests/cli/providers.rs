@@ -176,8 +176,7 @@ fn cell(provider: Provider, flow: Flow) -> Result<(String, BTreeSet<&'static str
     let told: Vec<String> =
         ended.of_type("notice").iter().map(|event| event["text"].as_str().unwrap_or_default().to_owned()).collect();
     let mut wrong = seen.wrong.clone();
-    // What nobody can know of a provider of one's own, and of a name of one's own, is learnt.
-    if matches!(provider, Provider::AzureOwnNames | Provider::Mistral) {
+    if learns(provider) {
         wrong.extend(not_learnt(&seen, &told, name));
     } else {
         wrong.extend(seen.refused.iter().map(|words| format!("refused: {words}")));
@@ -195,6 +194,11 @@ fn cell(provider: Provider, flow: Flow) -> Result<(String, BTreeSet<&'static str
     let shown = [("S", seen.schemas), ("T", seen.tools), ("F", seen.streams)];
     let letters = shown.map(|(letter, calls)| if calls > 0 { letter } else { "-" });
     Ok((letters.join(" "), seen.ways))
+}
+
+/// What nobody can know, of a provider of one's own and of a name of one's own, is learnt.
+fn learns(provider: Provider) -> bool {
+    matches!(provider, Provider::AzureOwnNames | Provider::Mistral)
 }
 
 /// What was refused of what nobody could know, and was not learnt and told once for each model.
@@ -278,6 +282,27 @@ fn shots_on_goal_end_with_the_models_of_each_provider() {
 #[test]
 fn a_debug_memory_ends_with_the_models_of_each_provider() {
     show(Flow::DebugMemory);
+}
+
+#[test]
+fn an_effort_is_said_to_each_provider_in_a_way_that_it_takes() {
+    let mut wrong = Vec::new();
+    for provider in Provider::ALL {
+        for effort in ["none", "minimal", "low", "medium", "high", "xhigh", "max"] {
+            let rules = provider.rules();
+            let strict = Strict::new(provider).at_home();
+            let seen = strict.seen();
+            let server = ModelServer::start(strict.before(|_| Response::text("hello")));
+            let model = format!("{}/{}", access(provider).name, rules.models[0]);
+            let env = env(provider, &server);
+            let ended = env.nietz(["run", "ask", "Who?", "--model", &model, "--effort", effort]).go();
+            let seen = std::mem::take(&mut *seen.lock().expect("nobody panics while it is held"));
+            if ended.code != Some(0) || !(seen.refused.is_empty() || learns(provider)) {
+                wrong.push(format!("{} · {effort}: {:?} {}", rules.name, seen.refused, ended.stderr));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
 #[test]

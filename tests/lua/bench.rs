@@ -133,6 +133,7 @@ pub(super) fn parts(models: Box<dyn Models>, front: Rc<dyn FrontEnd>) -> RunPart
         filters: BTreeSet::new(),
         now: Box::new(|| 1_768_000_000_000),
         meter: Meter::new(Budget::default()),
+        attachments: Default::default(),
     }
 }
 

@@ -166,6 +166,11 @@ impl ModelServer {
         self.requests().len()
     }
 
+    /// How many calls asked a model, and not for the list of models.
+    pub fn chats(&self) -> usize {
+        self.requests().iter().filter(|request| request.method == "POST").count()
+    }
+
     /// The calls that have come, in their order.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().expect("no script panics while it is held").clone()

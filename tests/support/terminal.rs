@@ -85,6 +85,11 @@ impl Seat {
         self.seen.drain(..end);
     }
 
+    /// Everything that the screen was sent so far.
+    pub(crate) fn shown(&self) -> &str {
+        &self.all
+    }
+
     pub(crate) fn types(&mut self, keys: &str) {
         self.keyboard.as_mut().expect("nobody left").write_all(keys.as_bytes()).expect("the pty is open");
     }

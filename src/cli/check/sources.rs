@@ -93,6 +93,9 @@ fn kind(machine: &Machine, file: &Path) -> Option<FileKind> {
     if is(trust.path) {
         return Some(FileKind::Own(&builtin::TRUST));
     }
+    if is(machine.keys_file().path) {
+        return Some(FileKind::Own(&builtin::KEYS));
+    }
     if is(trust.legacy) {
         return Some(FileKind::Own(&builtin::GRANTS));
     }

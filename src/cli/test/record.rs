@@ -53,6 +53,8 @@ pub(super) fn rerecord(machine: &Machine, case: &Case, args: &TestArgs) -> Resul
         command: open.command,
         params: open.params,
         origins: open.origins,
+        files: Vec::new(),
+        files_from: None,
         by_name: false,
         only_model: open.only_model,
         model: args.model.clone().or(recorded_with),

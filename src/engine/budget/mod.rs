@@ -357,8 +357,8 @@ fn wanted_reply(request: &ChatRequest) -> u64 {
     request.max_tokens.map_or(REPLY, u64::from)
 }
 
-/// Returns an upper bound of the request's tokens: no tokenizer makes more tokens than there are bytes, and what
-/// providers put around messages and tools is small.
+/// Returns an upper bound of the request's tokens: no tokenizer makes more tokens than there are bytes of text, what
+/// providers put around messages and tools is small, and what they count images and pages as is documented.
 fn most_input(request: &ChatRequest, conversation: &[Rc<HashedMessage>]) -> u64 {
     let json = |value: &Value| value.to_string().len();
     let messages = conversation.iter().map(|item| {
@@ -366,6 +366,8 @@ fn most_input(request: &ChatRequest, conversation: &[Rc<HashedMessage>]) -> u64 
             item.message.tool_calls.iter().map(|call| call.arguments.len() + call.name.len() + call.id.len() + 16);
         item.message.size() + calls.sum::<usize>() + 16
     });
+    let attachments = conversation.iter().flat_map(|item| &item.message.attachments);
+    let attached = attachments.map(|attachment| attachment.most_tokens() + attachment.name.len() as u64);
     let tools = request.tools.iter().map(|tool| tool.name.len() + tool.description.len() + json(&tool.parameters) + 64);
     let bytes = messages.sum::<usize>()
         + request.system.as_ref().map_or(0, String::len)
@@ -374,7 +376,7 @@ fn most_input(request: &ChatRequest, conversation: &[Rc<HashedMessage>]) -> u64 
         // If a provider cannot enforce a schema, the schema is part of the prompt as well.
         + request.schema.as_ref().map_or(0, |schema| 2 * json(schema) + 512)
         + 64;
-    bytes as u64
+    attached.fold(bytes as u64, u64::saturating_add)
 }
 
 #[cfg(test)]

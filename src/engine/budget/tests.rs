@@ -19,8 +19,14 @@ fn request(max_tokens: Option<u32>) -> ChatRequest {
 }
 
 fn conversation(text: &str) -> Vec<Rc<HashedMessage>> {
-    let message =
-        Message { content: text.to_owned(), role: Role::User, state: None, tool_call_id: None, tool_calls: Vec::new() };
+    let message = Message {
+        attachments: Vec::new(),
+        content: text.to_owned(),
+        role: Role::User,
+        state: None,
+        tool_call_id: None,
+        tool_calls: Vec::new(),
+    };
     vec![Rc::new(HashedMessage::new(message))]
 }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::LocalBoxFuture;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, OnceCell, Semaphore};
 
+use super::attachments;
 use super::attempt_error::{AttemptError, CallContext};
 use super::cache::Sent;
 use super::effort;
@@ -14,14 +15,15 @@ use super::lifetimes::Told;
 use super::partial_reply::ReplyPiece;
 use super::provider::{LOCAL, Provider};
 use super::refusal::RequestPart;
-use super::resolver::{DefaultModel, LocalProvider, ProviderSummary, Resolver};
+use super::resolver::{DefaultModel, KeyState, LocalProvider, ModelFacts, ProviderSummary, Resolver};
 use super::retry::Attempts;
 use super::schema;
+use super::served::{self, ServedModel};
 use super::settings::ClientSettings;
 use super::state;
 use crate::error::{Code, Failure, Lost, Result};
-use crate::host::secret::{KeySource, Secret, run_command};
-use crate::host::{CallEvent, Models};
+use crate::host::secret::{KeySource, Secret, StoredKey, look_up, run_command};
+use crate::host::{CallEvent, Models, keys};
 use crate::model::budget::Price;
 use crate::model::chat::{ChatReply, ChatRequest, Effort};
 use crate::model::choice::ModelChoice;
@@ -49,13 +51,15 @@ struct ProviderState {
     permits: Semaphore,
     /// The key that a command printed. Locked while the command runs, so that it runs once.
     key: Mutex<Option<Secret>>,
+    /// The names of the models that it serves, asked for when it first refuses one; none if it does not tell.
+    served: OnceCell<Vec<String>>,
 }
 
 impl Client {
     pub fn new(settings: ClientSettings) -> Client {
         let provider_state = |provider: &Provider| {
             let permits = provider.max_parallel.min(Semaphore::MAX_PERMITS);
-            ProviderState { permits: Semaphore::new(permits), key: Mutex::new(None) }
+            ProviderState { permits: Semaphore::new(permits), key: Mutex::new(None), served: OnceCell::new() }
         };
         let provider_states = settings.providers.iter().map(provider_state).collect();
         Client {
@@ -110,6 +114,29 @@ impl Client {
         self.resolver.provider_summaries().await
     }
 
+    /// Returns where the key of a provider comes from.
+    ///
+    /// # Errors
+    ///
+    /// `model-unknown` if there is no such provider over the network.
+    pub fn key_state(&self, provider: &str) -> Result<KeyState> {
+        Ok(KeyState::of(&self.provider(provider)?.0.key))
+    }
+
+    /// Returns what is known of a model, or of the one for callers that name none, without asking any server.
+    ///
+    /// # Errors
+    ///
+    /// `model-unknown` if the name means no model.
+    pub fn facts(&self, name: Option<&str>) -> Result<ModelFacts> {
+        self.resolver.facts(name)
+    }
+
+    /// Returns where the key of each provider comes from.
+    pub fn key_states(&self) -> impl Iterator<Item = (&str, KeyState)> {
+        self.resolver.settings.providers.iter().map(|provider| (provider.name.as_str(), KeyState::of(&provider.key)))
+    }
+
     /// Returns the short names that the user gave to models.
     pub fn aliases(&self) -> &BTreeMap<String, ModelChoice> {
         &self.resolver.settings.aliases
@@ -129,6 +156,37 @@ impl Client {
         settings.aliases.get(name.or(settings.default.as_deref())?)?.effort
     }
 
+    /// Asks a provider for the list of its models.
+    ///
+    /// # Errors
+    ///
+    /// `model-unknown` if there is no such provider, otherwise why there is no list.
+    pub async fn served(&self, provider: &str) -> Result<Vec<ServedModel>> {
+        let (provider, provider_state) = self.provider(provider)?;
+        let key = self.key(provider, provider_state).await?;
+        served::list(self.resolver.http()?, provider, key.as_ref()).await
+    }
+
+    /// Returns the names of a provider's models, which it is asked for once.
+    async fn served_names<'a>(&self, provider: &Provider, provider_state: &'a ProviderState) -> &'a [String] {
+        let ask = async || {
+            if provider.own_names {
+                return None;
+            }
+            let key = self.key(provider, provider_state).await.ok()?;
+            let client = self.resolver.http().ok()?;
+            let listed = served::list(client, provider, key.as_ref());
+            let listed = tokio::time::timeout(served::TIME_LIMIT_OF_A_REFUSAL, listed).await.ok()?.ok()?;
+            Some(listed.into_iter().map(|model| model.name).collect())
+        };
+        provider_state.served.get_or_init(async || ask().await.unwrap_or_default()).await
+    }
+
+    fn provider(&self, name: &str) -> Result<(&Provider, &ProviderState)> {
+        let mut providers = self.resolver.settings.providers.iter().zip(&self.provider_states);
+        providers.find(|(provider, _)| provider.name == name).ok_or_else(|| self.resolver.unknown_provider(name))
+    }
+
     /// Returns the key of a provider; `None` if it needs none.
     async fn key(&self, provider: &Provider, provider_state: &ProviderState) -> Result<Option<Secret>> {
         match &provider.key {
@@ -136,23 +194,29 @@ impl Client {
             KeySource::Variable { key, .. } => Ok(Some(key.clone())),
             KeySource::Missing(variables) => {
                 let names = variables.join(" or ");
-                Err(Failure::new(Code::KeyMissing, format!("there is no key for {}", provider.name))
-                    .hint(format!("put the key into the variable {names}, or name another model")))
+                Err(Failure::new(Code::KeyMissing, format!("there is no key for {}", provider.name)).hint(format!(
+                    "put the key into the variable {names} or store it (`nietz models key {}`), or name another model",
+                    provider.name
+                )))
             }
             KeySource::NoAddress(variables) => {
                 Err(Failure::new(Code::ConfigInvalid, format!("{} has no address", provider.name))
                     .hint(format!("set {}, or name another model", variables.join(" and "))))
             }
-            KeySource::Command(command) => {
+            KeySource::Stored(StoredKey::InFile(key)) => Ok(Some(key.clone())),
+            KeySource::Command(command) | KeySource::Stored(StoredKey::InKeyring(command)) => {
                 let mut cached_key = provider_state.key.lock().await;
                 if cached_key.is_none() {
-                    let key = run_command(
-                        &provider.key.describe(&provider.name),
-                        command,
-                        &self.resolver.settings.child_environment,
-                    )
-                    .await?;
-                    key.tell(&self.redactor, &provider.key.describe(&provider.name));
+                    let environment = &self.resolver.settings.child_environment;
+                    let (place, key) = match provider.key {
+                        KeySource::Command(_) => {
+                            let place = provider.key.describe(&provider.name);
+                            let key = run_command(&place, command, environment).await?;
+                            (place, key)
+                        }
+                        _ => (keys::shown_name(&provider.name), look_up(&provider.name, command, environment).await?),
+                    };
+                    key.tell(&self.redactor, &place);
                     *cached_key = Some(key);
                 }
                 Ok(cached_key.clone())
@@ -175,17 +239,11 @@ impl Client {
 
     async fn call(&self, request: &ChatRequest, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
         let (name, model) = self.resolver.split(&request.model)?;
+        attachments::check(&self.resolver.settings, request)?;
         if name == LOCAL {
             return self.resolver.local()?.models.chat(request, report).await;
         }
-        let (provider, provider_state) = self
-            .resolver
-            .settings
-            .providers
-            .iter()
-            .zip(&self.provider_states)
-            .find(|(provider, _)| provider.name == name)
-            .ok_or_else(|| self.resolver.unknown(&request.model))?;
+        let (provider, provider_state) = self.provider(name)?;
         if let Some(notice) = self.retirement(&request.model) {
             report(CallEvent::Notice(&notice));
         }
@@ -194,6 +252,13 @@ impl Client {
         let outcome = match tokio::time::timeout(provider.call_limit, calling).await {
             Ok(outcome) => outcome,
             Err(_) => Err(took_too_long(provider, &request.model)),
+        };
+        let outcome = match outcome {
+            Err(failure) if failure.code == Code::ModelUnknown => {
+                let served = self.served_names(provider, provider_state).await;
+                Err(served::with_served(failure, provider, model, served))
+            }
+            outcome => outcome,
         };
         let lost = (lost.attempts > 0).then_some(lost);
         match outcome {

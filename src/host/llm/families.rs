@@ -41,6 +41,8 @@ pub(super) struct ModelProfile {
     pub(super) keeps_thoughts: bool,
     /// How many tokens the model may spend on thinking, on top of the reply's limit.
     pub(super) thinks: u32,
+    /// The media types of files that the model takes, `image/*` for all images; absent if that is not known.
+    pub(super) files: Option<Vec<String>>,
     /// The most tokens of a reply: some servers refuse a higher limit.
     pub(super) largest_output: Option<u32>,
 }
@@ -60,8 +62,22 @@ pub(super) enum NativeSchema {
 }
 
 impl ModelProfile {
+    /// Returns the wire by which a provider is asked for the model.
+    pub(super) fn wire_at(&self, provider: &Provider) -> Wire {
+        self.wire.filter(|_| provider.wire_by_family).unwrap_or(provider.wire)
+    }
+
     pub(super) fn refuses(&self, part: RequestPart) -> bool {
         self.refuses.contains(&part)
+    }
+
+    /// Tells whether the model takes files of this type, or `None` if that is not known.
+    pub(super) fn takes_file(&self, media_type: &str) -> Option<bool> {
+        let is_taken = |taken: &String| match taken.strip_suffix('*') {
+            Some(start) => media_type.starts_with(start),
+            None => taken == media_type,
+        };
+        self.files.as_ref().map(|files| files.iter().any(is_taken))
     }
 
     /// Tells whether requests may have `top_p`: models that take no temperature take that neither.

@@ -21,7 +21,10 @@ pub(super) struct Told(RefCell<BTreeSet<(String, String)>>);
 impl Told {
     /// Returns the notice that `provider/model` is switched off soon, or was to be, if there is reason to tell.
     pub(super) fn retirement(&self, provider: &Provider, model: &str, today: NaiveDate) -> Option<String> {
-        let day = catalogue::retires(model).filter(|_| !provider.moved)?;
+        if provider.moved {
+            return None;
+        }
+        let day = catalogue::retires(model)?;
         let days = (day - today).num_days();
         let as_of = catalogue::as_of();
         let what = match days {

@@ -10,15 +10,18 @@
 //! - `openai`, `responses`, `anthropic`: the wire formats. Each writes a request and assembles a reply. They share
 //!   `partial_reply` for the reply, `schema` for its JSON Schema, `effort` for how much a model thinks, and `stop_texts` for
 //!   servers that know none.
+//! - `attachments`: which models take images and PDFs.
 //! - `families`: how models are asked. `refusal` reads what a server says about that, and `state` keeps the opaque
 //!   thinking that a model wants back.
 //! - `cache`: what a server is asked to keep of a request.
 //! - `catalogue`, `prices`: what is known of models by name, and what a call costs. `lifetimes` tells of models that go.
+//! - `served`: the list of models that a provider serves now.
 //! - `attempt_error`: the messages of failed attempts.
 //!
 //! A call gives a whole reply or a failure. Nothing here validates a reply, keeps a record, or knows a budget.
 
 mod anthropic;
+mod attachments;
 mod cache;
 mod catalogue;
 mod resolver;
@@ -40,6 +43,7 @@ mod refusal;
 mod responses;
 mod retry;
 mod schema;
+mod served;
 mod settings;
 pub mod sse;
 mod state;
@@ -50,7 +54,9 @@ pub use catalogue::{as_of as catalogue_as_of, window};
 pub use client::Client;
 pub use config::{ModelsConfig, ProviderConfig, RetryConfig};
 pub use provider::{MaxTokensField, Wire};
-pub use resolver::{DefaultModel, KeyState, ProviderSummary};
+pub use provider_defaults::AS_OF as DEFAULTS_AS_OF;
+pub use resolver::{DefaultModel, KeyState, ModelFacts, ProviderFacts, ProviderSummary};
+pub use served::ServedModel;
 pub use settings::{ClientSettings, without_keys};
 
 #[cfg(test)]

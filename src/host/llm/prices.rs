@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::catalogue;
 use super::provider::{LOCAL, Provider};
-use crate::host::secret::KeySource;
 use crate::model::budget::Price;
 
 /// Returns the price of `provider/model` on a day, if it is known.
@@ -30,7 +29,7 @@ pub(super) fn price(
     }
     let provider = providers.iter().find(|provider| provider.name == name)?;
     // A server that lists its models runs on the user's machine, unless it wants a key.
-    if provider.models_path.is_some() && !matches!(provider.key, KeySource::Variable { .. } | KeySource::Command(_)) {
+    if provider.models_path.is_some() && !provider.key.has_key() {
         return Some(Price::FREE);
     }
     if provider.moved { None } else { catalogue::price(model, today) }

@@ -26,6 +26,8 @@ pub(super) struct Provider {
     pub(super) key_header: Option<HeaderName>,
     pub(super) model: Option<String>,
     pub(super) models_path: Option<&'static str>,
+    /// Whether its models are called by names that the user gave them, which its list does not have.
+    pub(super) own_names: bool,
     pub(super) max_parallel: usize,
     pub(super) silence: Duration,
     /// How long a whole call may take.

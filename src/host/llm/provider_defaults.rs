@@ -8,7 +8,8 @@ use super::provider::{MaxTokensField, Wire};
 /// What is known of a provider without any configuration.
 pub(super) struct ProviderDefaults {
     pub(super) name: &'static str,
-    /// The address; `{NAME}` stands for the variable NAME, and without it there is no address.
+    /// The address; `{NAME}` stands for the variable NAME, and without it there is no address. `{NAME:-word}` stands for the
+    /// variable and a hyphen, and for nothing if it is `word`.
     pub(super) base_url: &'static str,
     /// The variable that moves the provider to another address.
     pub(super) base_variable: &'static str,
@@ -27,7 +28,12 @@ pub(super) struct ProviderDefaults {
     pub(super) model: Option<&'static str>,
     /// Where a server on this machine lists its models, which also shows whether it runs.
     pub(super) models_path: Option<&'static str>,
+    /// Whether its models are called by names that the user gave them, which its list does not have.
+    pub(super) own_names: bool,
 }
+
+/// Month and year of the models below: those that people get who choose none.
+pub const AS_OF: &str = "November 2026";
 
 /// The values that most providers share.
 const USUAL: ProviderDefaults = ProviderDefaults {
@@ -43,6 +49,7 @@ const USUAL: ProviderDefaults = ProviderDefaults {
     max_tokens_field: MaxTokensField::MaxTokens,
     model: None,
     models_path: None,
+    own_names: false,
 };
 
 /// Every provider, in the order in which the first one with a key is chosen.
@@ -118,6 +125,7 @@ pub(super) const ALL: &[ProviderDefaults] = &[
         key_variables: &["AZURE_OPENAI_API_KEY"],
         key_header: Some("api-key"),
         max_tokens_field: MaxTokensField::MaxCompletionTokens,
+        own_names: true,
         ..USUAL
     },
     // Of the models behind it, few enforce a schema.
@@ -132,7 +140,8 @@ pub(super) const ALL: &[ProviderDefaults] = &[
     // Models are named with their publisher: vertex/google/gemini-3.8-flash.
     ProviderDefaults {
         name: "vertex",
-        base_url: "https://{GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com/v1/projects/{GOOGLE_CLOUD_PROJECT}/locations/{GOOGLE_CLOUD_LOCATION}/endpoints/openapi",
+        // The location `global` has no prefix.
+        base_url: "https://{GOOGLE_CLOUD_LOCATION:-global}aiplatform.googleapis.com/v1/projects/{GOOGLE_CLOUD_PROJECT}/locations/{GOOGLE_CLOUD_LOCATION}/endpoints/openapi",
         base_variable: "VERTEX_BASE_URL",
         key_variables: &["VERTEX_ACCESS_TOKEN"],
         key_command: &["gcloud", "auth", "print-access-token"],

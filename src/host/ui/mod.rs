@@ -17,6 +17,7 @@ pub(crate) mod answer;
 pub(crate) mod answers;
 pub mod ending;
 pub(crate) mod hangup;
+mod hidden;
 pub(crate) mod json;
 mod help;
 mod lines;
@@ -33,6 +34,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use self::hangup::TerminalReader;
+pub use self::hidden::hidden_line;
 use self::json::Json;
 use self::pipe::{Pipe, QuestionMode, Streams};
 use self::redacted::{RedactedLines, RedactingFrontEnd};
@@ -102,6 +104,32 @@ fn is_null_device(stream: BorrowedFd<'_>) -> bool {
     let kind = |stat: &rustix::fs::Stat| rustix::fs::FileType::from_raw_mode(stat.st_mode);
     let (Some(null), Ok(stream)) = (null, rustix::fs::fstat(stream)) else { return false };
     kind(&stream) == rustix::fs::FileType::CharacterDevice && stream.st_rdev == null.st_rdev
+}
+
+/// What a person can see and type here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TerminalFacts {
+    /// Whether standard input and standard output are a terminal.
+    pub input: bool,
+    pub output: bool,
+    /// Columns and rows, if the terminal knows them.
+    pub size: Option<(u16, u16)>,
+    /// Whether the terminal can move its cursor.
+    pub moves: bool,
+    pub colour: bool,
+}
+
+/// Returns what a person can see and type at this process's standard streams.
+pub fn terminal_facts(env: &BTreeMap<String, String>) -> TerminalFacts {
+    let TerminalFeatures { moves, colour } = TerminalFeatures::of(env);
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    TerminalFacts {
+        input: io::stdin().is_terminal(),
+        output: io::stdout().is_terminal(),
+        size: size.filter(|size| size.ws_col > 0 && size.ws_row > 0).map(|size| (size.ws_col, size.ws_row)),
+        moves,
+        colour,
+    }
 }
 
 /// The features of the terminal, by the environment.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Code, Failure, Result};
 use crate::lua::api::args::{Args, data, invalid};
-use crate::lua::api::{ModuleBuilder, context, json as json_module, personas, schema, ui, vm_error};
+use crate::lua::api::{GivenAttachments, ModuleBuilder, context, json as json_module, personas, schema, ui, vm_error};
 use crate::lua::convert;
 use crate::lua::request::Request;
 use crate::lua::vm::Vm;
@@ -18,6 +18,7 @@ use crate::model::choice::ModelChoice;
 use crate::model::collection::Format;
 use crate::model::effect::Effect;
 use crate::model::effect::chat::{CallDisplay, Chat};
+use crate::model::effect::files::FileOp;
 use crate::model::question::Question;
 use crate::model::text::excerpt;
 use crate::schema::source;
@@ -26,6 +27,8 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let native = ModuleBuilder::new(vm)?
         .effect("call", call)?
         .effect("approve", approve)?
+        .effect("attach", attach)?
+        .pure("given", given)?
         .pure("learn", intern)?
         .pure("tidy", evict)?
         .pure("keep", keep)?
@@ -82,6 +85,9 @@ fn intern(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     let args = Args::new(lua, "llm.chat", values);
     let at = args.number(1)?;
     let message: Message = args.data(0, &format!("messages[{at}]"))?;
+    if let Some(problem) = message.problem() {
+        return Err(invalid(format!("llm.chat: messages[{at}]: {problem}")));
+    }
     let cache = message_cache(lua)?;
     let mut messages = cache.0.borrow_mut();
     if messages.holds_more_than(KEPT.0 + MOST, KEPT.1 + convert::TEXT) {
@@ -272,6 +278,20 @@ fn approve(lua: &Lua, values: MultiValue) -> Result<Request> {
     ui::question(question)
 }
 
+/// Reads a file of the workspace that is to go with a message.
+fn attach(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let path = Args::new(lua, "llm.chat", values).text(0)?;
+    Ok(Request::Effect(Box::new(Effect::Files(FileOp::Attach { path })), convert::to_lua))
+}
+
+/// Returns the file of this name that the user attached to the run.
+fn given(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let name = Args::new(lua, "llm.chat", values).text(0)?;
+    let all = lua.app_data_ref::<GivenAttachments>();
+    let found = all.iter().flat_map(|all| &all.0).find(|file| file["name"] == name.as_str());
+    found.map_or(Ok(LuaValue::Nil), |file| convert::to_lua(lua, file).map_err(vm_error))
+}
+
 /// The longest reply that is parsed to a value, in bytes: the value takes many times as much memory.
 const LONGEST_VALUE: usize = 1 << 20;
 /// The fields of `llm.chat`'s options.
@@ -282,6 +302,7 @@ const FIELDS: &[&str] = &[
     "system",
     "prompt",
     "messages",
+    "attach",
     "schema",
     "check",
     "repairs",

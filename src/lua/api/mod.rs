@@ -104,6 +104,9 @@ pub struct Context {
     pub collections: RefCell<BTreeMap<String, Collection>>,
 }
 
+/// The files that the user attached to the run, as the flow sees them.
+pub(in crate::lua) struct GivenAttachments(pub Vec<serde_json::Value>);
+
 /// The version of the host API that the flow was written for.
 pub(in crate::lua) struct HostApi(pub u64);
 

@@ -64,7 +64,8 @@ impl EffectFacts for Chat {
             let mut message = item.message.clone();
             cleaner.growing_text(&mut message.content);
             message.tool_calls.iter_mut().for_each(|call| cleaner.json_text(&mut call.arguments));
-            message.state.iter_mut().for_each(|state| cleaner.text(state));
+            message.attachments.iter_mut().for_each(|attachment| cleaner.text(&mut attachment.name));
+            cleaner.state(&mut message.state);
             match message == item.message {
                 true => item.clean.set(true),
                 false => *item = Rc::new(HashedMessage::new(message)),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{EffectFacts, Recovery, ReplayClass, plain};
+use crate::model::attachment::AttachedFile;
 use crate::model::permission::Permission;
 use crate::model::redact::Cleaner;
 
@@ -13,6 +14,8 @@ use crate::model::redact::Cleaner;
 pub enum FileOp {
     /// Reads the text of a file.
     Read { path: String },
+    /// Reads a file that is to go with a message; an image or a PDF is kept beside the journal.
+    Attach { path: String },
     /// Finds the files of the workspace whose paths match a glob.
     Find { glob: String },
 }
@@ -23,6 +26,8 @@ pub enum FileOp {
 pub enum FileOutcome {
     /// `None` if there is no such file.
     Read(Option<FileText>),
+    /// `None` if there is no such file.
+    Attach(Option<AttachedFile>),
     Find(FoundFiles),
 }
 
@@ -72,7 +77,9 @@ impl EffectFacts for FileOp {
 
     fn redact(&mut self, cleaner: &Cleaner) {
         match self {
-            FileOp::Read { path: text } | FileOp::Find { glob: text } => cleaner.text(text),
+            FileOp::Read { path: text } | FileOp::Attach { path: text } | FileOp::Find { glob: text } => {
+                cleaner.text(text)
+            }
         }
     }
 }

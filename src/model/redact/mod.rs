@@ -113,6 +113,25 @@ impl Redactor {
         }
     }
 
+    /// Tells whether a text holds a secret that is known by its value, whatever escapes of JSON hide it. Shapes of secrets do
+    /// not count.
+    pub fn holds_known(&self, text: &str) -> bool {
+        fn any(value: &Value, holds: &dyn Fn(&str) -> bool) -> bool {
+            match value {
+                Value::String(text) => holds(text),
+                Value::Array(items) => items.iter().any(|item| any(item, holds)),
+                Value::Object(members) => members.iter().any(|(name, member)| holds(name) || any(member, holds)),
+                Value::Null | Value::Bool(_) | Value::Number(_) => false,
+            }
+        }
+        if self.known().iter().any(|known| memchr::memmem::find(text.as_bytes(), known.text.as_bytes()).is_some()) {
+            return true;
+        }
+        let is_json = text.contains('\\') && text.trim_start().starts_with(['{', '[', '"']);
+        let value = is_json.then(|| serde_json::from_str::<Value>(text).ok()).flatten();
+        value.is_some_and(|value| any(&value, &|inner| self.holds_known(inner)))
+    }
+
     /// Refuses a name that contains a secret. A name is sent, becomes a folder, or is searched for later, so that it cannot
     /// be redacted.
     ///
@@ -322,6 +341,23 @@ mod tests {
         );
         let plain = r#"{ "a": "b\n" }"#;
         assert_eq!(redactor.json_text(plain), plain, "what holds nothing stays as it was written");
+    }
+
+    #[test]
+    fn a_known_value_is_found_behind_escapes_and_a_shape_is_none() {
+        let redactor = redactor();
+        let shape = format!("sk-{}", "a".repeat(30));
+        assert!(matches!(redactor.text(&shape), Cow::Owned(_)));
+        for (text, holds) in [
+            ("see planted-secret-1", true),
+            (r#"{"a":["\u0070lanted-secret-1"]}"#, true),
+            (r#"{"a":"{\"b\":\"planted\\u002dsecret-1\"}"}"#, true),
+            (r#"{"planted\u002dsecret-1":1}"#, true),
+            (shape.as_str(), false),
+            (r#"{"a":"b\n"}"#, false),
+        ] {
+            assert_eq!(redactor.holds_known(text), holds, "{text}");
+        }
     }
 
     fn secrets() -> Vec<String> {

@@ -93,6 +93,14 @@ pub const TRUST: BuiltinSchema = BuiltinSchema {
     code: Code::ConfigInvalid,
     text: include_str!("trust.schema.json"),
 };
+/// The keys that the user gave to nietz to keep.
+pub const KEYS: BuiltinSchema = BuiltinSchema {
+    name: "keys",
+    files: &["nietz/keys.yaml"],
+    format: Format::Yaml,
+    code: Code::ConfigInvalid,
+    text: include_str!("keys.schema.json"),
+};
 /// The record that a run is the user's own.
 pub const RECORD: BuiltinSchema = BuiltinSchema {
     name: "record",
@@ -138,6 +146,7 @@ pub const ALL: &[&BuiltinSchema] = &[
     &EJECTED,
     &GRANTS,
     &TRUST,
+    &KEYS,
     &RECORD,
     &NOTIFICATION,
     &JOURNAL_V1,

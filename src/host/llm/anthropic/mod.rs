@@ -1,5 +1,6 @@
 //! Anthropic's Messages API.
 
+mod parts;
 mod reply;
 mod request;
 

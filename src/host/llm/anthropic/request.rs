@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::parts::{self, FileBlock};
 use super::{REPLY_TOOL, ReplyMethod, Thought, is_forced, reply_method};
 use crate::host::llm::attempt_error::CallContext;
 use crate::host::llm::cache::{self, MARK, Mark};
@@ -79,9 +80,20 @@ enum ContentPart<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Block<'a> {
-    Text { text: &'a str },
-    ToolUse { id: &'a str, name: &'a str, input: Value },
-    ToolResult { tool_use_id: &'a str, content: &'a str },
+    Text {
+        text: &'a str,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: Value,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        content: &'a str,
+    },
+    #[serde(untagged)]
+    File(FileBlock<'a>),
 }
 
 #[derive(Serialize)]
@@ -256,5 +268,7 @@ fn blocks(message: &Message) -> Vec<Block<'_>> {
             _ => json!({"invalid_arguments": call.arguments}),
         },
     });
-    text.into_iter().chain(calls).collect()
+    // What is asked about the files stands behind them, as the API's documentation advises.
+    let files = message.attachments.iter().map(|attachment| Block::File(parts::block(attachment)));
+    files.chain(text).chain(calls).collect()
 }

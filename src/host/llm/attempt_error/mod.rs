@@ -13,7 +13,7 @@ use super::provider::{Provider, Wire};
 use super::refusal::Refusal;
 use crate::error::{Code, Failure};
 use crate::host::network::CertificateFault;
-use crate::host::secret::Secret;
+use crate::host::secret::{KeySource, Secret};
 use crate::model::text::{clean, excerpt};
 
 /// Why an attempt failed, and whether a further attempt makes sense.
@@ -63,7 +63,7 @@ impl AttemptError {
 impl CallContext<'_> {
     /// Returns the wire that the call goes by.
     pub(super) fn wire(&self) -> Wire {
-        self.profile.wire.filter(|_| self.provider.wire_by_family).unwrap_or(self.provider.wire)
+        self.profile.wire_at(self.provider)
     }
 
     /// Returns the provider's scheme, host and port, without a password that may stand in the address.
@@ -135,7 +135,8 @@ impl CallContext<'_> {
         // Some providers report these errors with a status that means something else for other providers.
         let meant = match status {
             429 if server_error.kind.contains("insufficient_quota") => 402,
-            400 if server_error.kind.contains("model_not_found") => 404,
+            410 => 404,
+            400 | 422 if server_error.is_about_an_unknown_model() => 404,
             400 if server_error.message.to_ascii_lowercase().contains("api key") => 401,
             status => status,
         };
@@ -156,11 +157,30 @@ impl CallContext<'_> {
             _ if kind.contains("rate_limit") => 429,
             _ if kind.contains("authentication") || kind.contains("api_key") => 401,
             _ if kind.contains("permission") => 403,
-            _ if kind.contains("not_found") => 404,
+            _ if kind.contains("not_found") || server_error.is_about_an_unknown_model() => 404,
             _ if kind.contains("invalid_request") => 400,
             _ => 500,
         };
         self.error_for_status(status, None, &server_error.message)
+    }
+
+    /// Returns the failure of a provider that was asked for the list of its models.
+    pub(super) fn list_failure(&self, status: u16, body: &str) -> Failure {
+        match status {
+            401..=403 | 429 | 500.. => self.status_error(status, None, body).failure,
+            // A wrong key is another status at some.
+            400 if ServerError::read(body).message.to_ascii_lowercase().contains("api key") => {
+                self.status_error(401, None, body).failure
+            }
+            _ => self.no_list(&format!("answered {status} when it was asked for its models")),
+        }
+    }
+
+    /// Returns the failure of a provider whose answer is no list of models.
+    pub(super) fn no_list(&self, why: &str) -> Failure {
+        let message = format!("{} at {} {why}", self.provider.name, self.origin());
+        Failure::new(Code::ModelBroken, message)
+            .hint("not every provider has a list: its own pages name its models, and any of them can be asked")
     }
 
     fn error_for_status(&self, status: u16, retry_after: Option<Duration>, server_message: &str) -> AttemptError {
@@ -172,12 +192,16 @@ impl CallContext<'_> {
             300..=399 => self.not_a_service(&format!("answered with a redirect ({status})")),
             401 | 403 => {
                 let source = self.provider.key.describe(name);
+                let renew = match self.provider.key {
+                    KeySource::Stored(_) => format!("store a valid key (`nietz models key {name}`)"),
+                    _ => format!("put a valid key into {source}"),
+                };
                 AttemptError::new(
                     RetryAdvice::Never,
                     Code::KeyRefused,
                     format!("{name} refused the key in {source} ({status})"),
                 )
-                .hint(format!("put a valid key into {source}, or check that it may use {model}"))
+                .hint(format!("{renew}, or check that it may use {model}"))
             }
             402 => AttemptError::new(
                 RetryAdvice::Never,
@@ -192,7 +216,8 @@ impl CallContext<'_> {
             )
             .hint(match self.provider.models_path {
                 Some(_) => format!("pull it first: {name} pull {}", excerpt(model)),
-                None => "`nietz models` shows which models can be named".to_owned(),
+                None => "`nietz models` shows the providers, and which model of each is asked where none is named"
+                    .to_owned(),
             }),
             429 | 503 | 529 => {
                 let why = if status == 429 { "asks for fewer calls" } else { "is overloaded" };
@@ -221,7 +246,25 @@ struct ServerError {
     refusal: Refusal,
 }
 
+/// What servers say where they do not have a model, in lower case: its code, or words of its message. Some answer 400 to that.
+const UNKNOWN_MODEL_CODES: &[&str] =
+    &["model_not_found", "model_decommissioned", "model_not_available", "invalid_model", "model_not_exist"];
+const UNKNOWN_MODEL_WORDS: &[&str] = &[
+    "is not a valid model id",
+    "model not found",
+    "model not exist",
+    "model identifier is invalid",
+    "has been decommissioned",
+];
+
 impl ServerError {
+    /// Tells whether the server says that it does not have the model, or has it no more.
+    fn is_about_an_unknown_model(&self) -> bool {
+        let (kind, message) = (self.kind.to_ascii_lowercase(), self.message.to_ascii_lowercase());
+        UNKNOWN_MODEL_CODES.iter().any(|code| kind.contains(code))
+            || UNKNOWN_MODEL_WORDS.iter().any(|words| message.contains(words))
+    }
+
     fn read(body: &str) -> ServerError {
         match serde_json::from_str::<Value>(body) {
             Ok(value) => ServerError::from_json(&value),

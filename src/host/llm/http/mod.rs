@@ -28,7 +28,7 @@ pub(super) fn client(network: &Network) -> Result<reqwest::Client> {
 
 /// Writes the request of one attempt.
 pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result<Request> {
-    let CallContext { provider, model, key, .. } = context;
+    let CallContext { provider, model, .. } = context;
     let (path, body) = match context.wire() {
         Wire::OpenAi => (openai::PATH, openai::body(context, request)),
         Wire::Anthropic => (anthropic::PATH, anthropic::body(context, request)),
@@ -38,6 +38,17 @@ pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result
     *http.body_mut() = Some(body.into());
     let headers = http.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    // xAI finds what it has of a conversation on the server that answered before.
+    if let Some(name) = cache::conversation(provider, request).filter(|_| provider.name == "xai") {
+        headers.extend(HeaderValue::try_from(name).map(|name| (HeaderName::from_static("x-grok-conv-id"), name)));
+    }
+    authorize(context, headers)?;
+    Ok(http)
+}
+
+/// Adds the headers by which a provider knows the wire and the user.
+pub(super) fn authorize(context: CallContext<'_>, headers: &mut HeaderMap) -> Result<()> {
+    let CallContext { provider, key, .. } = context;
     let (usual_header, usual_prefix) = match context.wire() {
         Wire::OpenAi | Wire::Responses => (AUTHORIZATION, "Bearer "),
         Wire::Anthropic => {
@@ -45,10 +56,6 @@ pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result
             (HeaderName::from_static("x-api-key"), "")
         }
     };
-    // xAI finds what it has of a conversation on the server that answered before.
-    if let Some(name) = cache::conversation(provider, request).filter(|_| provider.name == "xai") {
-        headers.extend(HeaderValue::try_from(name).map(|name| (HeaderName::from_static("x-grok-conv-id"), name)));
-    }
     let (name, prefix) = provider.key_header.clone().map_or((usual_header, usual_prefix), |name| (name, ""));
     if let Some(key) = key {
         let value = key.header(prefix).ok_or_else(|| {
@@ -58,12 +65,12 @@ pub(super) fn request(context: CallContext<'_>, request: &ChatRequest) -> Result
         })?;
         headers.insert(name, value);
     }
-    Ok(http)
+    Ok(())
 }
 
 /// Returns the address of an endpoint. People write base URLs with and without a slash at the end, and
 /// with and without the `v1` that Anthropic's path already contains. A query stays where it is.
-fn endpoint(base: &Url, model: &str, path: &str) -> Url {
+pub(super) fn endpoint(base: &Url, model: &str, path: &str) -> Url {
     let mut url = base.clone();
     // The braces of `{model}` are escaped in a URL.
     let with_model = base.path().replace("%7Bmodel%7D", model);
@@ -130,7 +137,7 @@ pub(super) async fn attempt(
     reply.into_reply()
 }
 
-fn send_error(context: CallContext<'_>, error: &reqwest::Error) -> AttemptError {
+pub(super) fn send_error(context: CallContext<'_>, error: &reqwest::Error) -> AttemptError {
     if let Some(fault) = network::certificate_fault(error) {
         return context.certificate_error(&fault);
     }

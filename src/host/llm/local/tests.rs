@@ -17,8 +17,14 @@ use crate::error::Code;
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason, Message, Role, Tool, ToolChoice};
 
 fn request(text: &str) -> ChatRequest {
-    let message =
-        Message { role: Role::User, content: text.into(), state: None, tool_calls: Vec::new(), tool_call_id: None };
+    let message = Message {
+        attachments: Vec::new(),
+        role: Role::User,
+        content: text.into(),
+        state: None,
+        tool_calls: Vec::new(),
+        tool_call_id: None,
+    };
     ChatRequest {
         model: "local/toy".into(),
         system: Some("You are terse.".into()),

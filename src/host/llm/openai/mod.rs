@@ -1,5 +1,6 @@
 //! OpenAI's Chat Completions API, which most providers speak.
 
+mod parts;
 mod reply;
 mod request;
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::parts::Content;
 use super::{Thought, details};
 use crate::host::llm::attempt_error::CallContext;
 use crate::host::llm::cache::{self, MARK, Mark};
@@ -59,7 +60,6 @@ struct StreamOptions {
 #[derive(Serialize)]
 struct Turn<'a> {
     role: &'static str,
-    /// Null beside tool calls: some servers refuse an empty text there.
     content: Option<Content<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<String>,
@@ -69,21 +69,6 @@ struct Turn<'a> {
     tool_calls: Vec<MessageToolCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
-}
-
-/// A text as it usually is, and one with a mark, for models of Anthropic's behind a provider that passes marks on.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Content<'a> {
-    Plain(&'a str),
-    Marked([MarkedText<'a>; 1]),
-}
-
-#[derive(Serialize)]
-struct MarkedText<'a> {
-    r#type: &'static str,
-    text: &'a str,
-    cache_control: Mark,
 }
 
 #[derive(Serialize)]
@@ -132,7 +117,7 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         needs_instruction.then(|| [system.as_deref().unwrap_or_default(), BEGIN].join("\n\n").trim().to_owned());
     let system = forced_system.as_deref().or(system.as_deref()).map(|text| Turn {
         role: "system",
-        content: Some(Content::Plain(text)),
+        content: Some(Content::Text(text)),
         reasoning_content: None,
         reasoning_details: Vec::new(),
         tool_calls: Vec::new(),
@@ -212,20 +197,12 @@ fn mark<'a>(
 
 impl Turn<'_> {
     fn size(&self) -> usize {
-        match &self.content {
-            Some(Content::Plain(text)) => text.len(),
-            Some(Content::Marked([part])) => part.text.len(),
-            None => 0,
-        }
+        self.content.as_ref().map_or(0, Content::size)
     }
 
-    /// Marks the text of a message. An empty one cannot be marked.
+    /// Marks the end of a message. An empty one cannot be marked.
     fn mark(&mut self) {
-        if let Some(Content::Plain(text)) = self.content
-            && !text.is_empty()
-        {
-            self.content = Some(Content::Marked([MarkedText { r#type: "text", text, cache_control: MARK }]));
-        }
+        self.content.iter_mut().for_each(Content::mark);
     }
 }
 
@@ -241,9 +218,7 @@ fn turn<'a>(context: CallContext<'_>, message: &'a Message) -> Turn<'a> {
             Role::Assistant => "assistant",
             Role::Tool => "tool",
         },
-        content: Some(message.content.as_str())
-            .filter(|content| !content.is_empty() || message.tool_calls.is_empty())
-            .map(Content::Plain),
+        content: Content::of(context, message),
         tool_calls: calls.map(|(index, one)| call(one, thought.calls.remove(&index))).collect(),
         reasoning_content: reasoning,
         reasoning_details: thought.details.into_iter().filter(details::goes_back).collect(),

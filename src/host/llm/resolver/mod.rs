@@ -6,14 +6,18 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio::sync::OnceCell as AsyncOnceCell;
 
+use super::families;
 use super::http;
-use super::provider::{LOCAL, Provider};
+use super::provider::{LOCAL, Provider, Wire};
 use super::settings::ClientSettings;
 use super::stream;
 use crate::error::{Code, Failure, Result, nearest};
 use crate::host::Models;
 use crate::host::secret::KeySource;
 use crate::model::text::excerpt;
+
+/// Why the configured model is the default.
+const CONFIGURED: &str = "it is models.default in the configuration";
 
 /// How long a server on this machine may take to answer a probe.
 const PROBE_LIMIT: Duration = Duration::from_millis(300);
@@ -44,8 +48,55 @@ pub enum KeyState {
     /// The variable that holds the key.
     Variable(String),
     Command,
+    /// Where nietz keeps the key, as the end of a sentence.
+    Stored(&'static str),
     /// The variables that could hold the key.
     Missing(Vec<String>),
+}
+
+/// What is known of a model without asking any server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelFacts {
+    /// As `provider/model`; absent where a server has to be asked.
+    pub model: Option<String>,
+    pub why: String,
+    /// Its provider, if that is one over the network.
+    pub provider: Option<ProviderFacts>,
+}
+
+/// A provider as it is used, without secrets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProviderFacts {
+    pub name: String,
+    /// Without a user, a password and a query, which may be secrets; absent if it has none.
+    pub address: Option<String>,
+    pub wire: Wire,
+    pub key: KeyState,
+}
+
+impl ProviderFacts {
+    fn of(provider: &Provider, model: &str) -> ProviderFacts {
+        let is_set = !matches!(provider.key, KeySource::NoAddress(_));
+        let address = format!("{}{}", provider.base.origin().ascii_serialization(), provider.base.path());
+        ProviderFacts {
+            name: provider.name.clone(),
+            address: is_set.then_some(address),
+            wire: families::profile(provider, model).wire_at(provider),
+            key: KeyState::of(&provider.key),
+        }
+    }
+}
+
+impl KeyState {
+    pub(super) fn of(key: &KeySource) -> KeyState {
+        match key {
+            KeySource::NotNeeded => KeyState::NotNeeded,
+            KeySource::Variable { name, .. } => KeyState::Variable(name.clone()),
+            KeySource::Command(_) => KeyState::Command,
+            KeySource::Stored(key) => KeyState::Stored(key.place()),
+            KeySource::Missing(names) | KeySource::NoAddress(names) => KeyState::Missing(names.clone()),
+        }
+    }
 }
 
 /// The adapter of the provider `local`, and its default model.
@@ -106,12 +157,7 @@ impl Resolver {
             rows.push(ProviderSummary {
                 provider: provider.name.clone(),
                 model: self.model_of(provider).await.map(str::to_owned),
-                key: match &provider.key {
-                    KeySource::NotNeeded => KeyState::NotNeeded,
-                    KeySource::Variable { name, .. } => KeyState::Variable(name.clone()),
-                    KeySource::Command(_) => KeyState::Command,
-                    KeySource::Missing(names) | KeySource::NoAddress(names) => KeyState::Missing(names.clone()),
-                },
+                key: KeyState::of(&provider.key),
                 chosen: chosen(&provider.name),
             });
         }
@@ -129,18 +175,10 @@ impl Resolver {
     async fn choose(&self) -> Result<DefaultModel> {
         if let Some(name) = &self.settings.default {
             let model = self.expand(name).await?;
-            return Ok(DefaultModel { model, why: "it is models.default in the configuration".to_owned() });
+            return Ok(DefaultModel { model, why: CONFIGURED.to_owned() });
         }
-        let keyed = |provider: &&Provider| !matches!(provider.key, KeySource::Missing(_) | KeySource::NoAddress(_));
-        for provider in self.settings.providers.iter().filter(keyed) {
-            let why = match (&provider.key, provider.models_path) {
-                (_, Some(_)) => continue,
-                (KeySource::Variable { name, .. }, _) => format!("{name} is set"),
-                _ => format!("models.providers.{} is configured", provider.name),
-            };
-            if let Some(model) = &provider.model {
-                return Ok(DefaultModel { model: format!("{}/{model}", provider.name), why });
-            }
+        if let Some(choice) = self.choice_by_key() {
+            return Ok(choice);
         }
         for provider in self.settings.providers.iter().filter(|provider| provider.models_path.is_some()) {
             // The server is probed even if a model is configured, to see whether it runs.
@@ -160,26 +198,81 @@ impl Resolver {
             .hint(format!("put a key into one of {}, or start Ollama", variables.join(", "))))
     }
 
+    /// Returns the model of the first provider with a key.
+    fn choice_by_key(&self) -> Option<DefaultModel> {
+        let keyed = |provider: &&Provider| !matches!(provider.key, KeySource::Missing(_) | KeySource::NoAddress(_));
+        for provider in self.settings.providers.iter().filter(keyed) {
+            let why = match (&provider.key, provider.models_path) {
+                (_, Some(_)) => continue,
+                (KeySource::Variable { name, .. }, _) => format!("{name} is set"),
+                (KeySource::Stored(key), _) => format!("its key is {}", key.place()),
+                _ => format!("models.providers.{} is configured", provider.name),
+            };
+            if let Some(model) = &provider.model {
+                return Some(DefaultModel { model: format!("{}/{model}", provider.name), why });
+            }
+        }
+        None
+    }
+
     async fn expand(&self, name: &str) -> Result<String> {
-        let name = self.settings.aliases.get(name).map_or(name, |choice| choice.model.as_str()).trim();
+        if let Some(model) = self.expand_known(name)? {
+            return Ok(model);
+        }
+        let name = self.plain(name);
+        let provider = self.settings.providers.iter().find(|provider| provider.name == name);
+        let found = match provider {
+            Some(provider) => self.probe(provider).await,
+            None => None,
+        };
+        found.map(|model| format!("{name}/{model}")).ok_or_else(|| unsaid(name))
+    }
+
+    /// Returns the full name for a name; `None` where a server has to be asked which model it means.
+    fn expand_known(&self, name: &str) -> Result<Option<String>> {
+        let name = self.plain(name);
         if name.contains('/') {
             let (provider, _) = self.split(name)?;
             if provider == LOCAL {
                 self.local()?;
             }
-            return Ok(name.to_owned());
+            return Ok(Some(name.to_owned()));
         }
         if name == LOCAL {
-            return Ok(format!("{LOCAL}/{}", self.local()?.model));
+            return Ok(Some(format!("{LOCAL}/{}", self.local()?.model)));
         }
-        let Some(provider) = self.settings.providers.iter().find(|provider| provider.name == name) else {
-            return Err(self.unknown(name));
+        let provider = self.settings.providers.iter().find(|provider| provider.name == name);
+        let provider = provider.ok_or_else(|| self.unknown(name))?;
+        match (&provider.model, provider.models_path) {
+            (Some(model), _) => Ok(Some(format!("{name}/{model}"))),
+            (None, Some(_)) => Ok(None),
+            (None, None) => Err(unsaid(name)),
+        }
+    }
+
+    /// Returns what an alias stands for, or the name itself.
+    fn plain<'n>(&'n self, name: &'n str) -> &'n str {
+        self.settings.aliases.get(name).map_or(name, |choice| choice.model.as_str()).trim()
+    }
+
+    /// Returns what is known of a model, or of the one for callers that name none, without asking any server.
+    pub(super) fn facts(&self, name: Option<&str>) -> Result<ModelFacts> {
+        let (model, why) = match (name, &self.settings.default) {
+            (Some(name), _) => (self.expand_known(name)?, "named".to_owned()),
+            (None, Some(name)) => (self.expand_known(name)?, CONFIGURED.to_owned()),
+            (None, None) => match self.choice_by_key() {
+                Some(DefaultModel { model, why }) => (Some(model), why),
+                None => {
+                    (None, "there is no key: a server of this machine is asked, else the local model is".to_owned())
+                }
+            },
         };
-        match self.model_of(provider).await {
-            Some(model) => Ok(format!("{name}/{model}")),
-            None => Err(Failure::new(Code::ModelUnknown, format!("{name} is a provider, and which model is not said"))
-                .hint(format!("write {name}/<model>"))),
-        }
+        let facts = |model: &str| {
+            let (name, model) = model.split_once('/')?;
+            let provider = self.settings.providers.iter().find(|provider| provider.name == name)?;
+            Some(ProviderFacts::of(provider, model))
+        };
+        Ok(ModelFacts { provider: model.as_deref().and_then(facts), model, why })
     }
 
     /// Returns the model that a provider's bare name means.
@@ -205,6 +298,15 @@ impl Resolver {
             Failure::new(Code::ModelUnknown, "this build of nietz runs no local model")
                 .hint("name a model of a provider; `nietz models` shows them")
         })
+    }
+
+    /// Returns the failure for a name that means no provider, with the nearest known one.
+    pub(super) fn unknown_provider(&self, name: &str) -> Failure {
+        let failure = Failure::new(Code::ModelUnknown, format!("there is no provider named {}", excerpt(name)));
+        match nearest(name, self.settings.providers.iter().map(|provider| provider.name.as_str())) {
+            Some(suggestion) => failure.hint(format!("did you mean {suggestion}?")),
+            None => failure.hint("`nietz models` shows the providers; config.yaml can name more"),
+        }
     }
 
     /// Returns the failure for a name that means no model, with the nearest known name.
@@ -254,6 +356,11 @@ impl Resolver {
         let list = tokio::time::timeout(PROBE_LIMIT, answer).await.ok()??;
         list.models.into_iter().next().map(|entry| entry.name)
     }
+}
+
+fn unsaid(provider: &str) -> Failure {
+    Failure::new(Code::ModelUnknown, format!("{provider} is a provider, and which model is not said"))
+        .hint(format!("write {provider}/<model>"))
 }
 
 #[cfg(test)]

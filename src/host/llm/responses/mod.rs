@@ -1,6 +1,7 @@
 //! OpenAI's Responses API. Nothing is stored there: what the model thought comes back sealed, and goes back with the next
 //! request.
 
+mod parts;
 mod reply;
 mod request;
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Item;
+use super::parts::Content;
 use crate::host::llm::attempt_error::CallContext;
 use crate::host::llm::effort::REASONING_EFFORT;
 use crate::host::llm::refusal::RequestPart;
@@ -64,7 +65,7 @@ struct Function<'a> {
 enum InputItem<'a> {
     Said {
         role: &'static str,
-        content: &'a str,
+        content: Content<'a>,
     },
     Call(CallItem<'a>),
     Result {
@@ -117,7 +118,7 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
     let mut input: Vec<InputItem<'_>> = request.messages.iter().flat_map(|message| items(context, message)).collect();
     if input.is_empty() {
         // The API wants something to answer.
-        input.push(InputItem::Said { role: "user", content: "" });
+        input.push(InputItem::Said { role: "user", content: Content::Text("") });
     }
     let body = Body {
         model,
@@ -155,12 +156,12 @@ fn items<'a>(context: CallContext<'_>, message: &'a Message) -> Vec<InputItem<'a
             Some(items) => as_it_came(items, message),
             None => {
                 let text = (!message.content.is_empty())
-                    .then_some(InputItem::Said { role: "assistant", content: &message.content });
+                    .then_some(InputItem::Said { role: "assistant", content: Content::Text(&message.content) });
                 let calls = message.tool_calls.iter().map(|call| call_item(call, Map::new()));
                 text.into_iter().chain(calls).collect()
             }
         },
-        (Role::User | Role::Tool, _) => vec![InputItem::Said { role: "user", content: &message.content }],
+        (Role::User | Role::Tool, _) => vec![InputItem::Said { role: "user", content: Content::of(message) }],
     }
 }
 

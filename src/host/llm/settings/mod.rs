@@ -16,6 +16,7 @@ use super::prices;
 use super::provider::{self, LOCAL, MaxTokensField, Provider, Wire};
 use super::provider_defaults::{self, ProviderDefaults};
 use crate::error::{Code, Failure, Result};
+use crate::host::keys::StoredKeys;
 use crate::host::network::Network;
 use crate::host::secret::{KeySource, Secret};
 use crate::model::budget::Price;
@@ -103,6 +104,24 @@ impl ClientSettings {
         ClientSettings { today, ..self }
     }
 
+    /// Gives stored keys to the providers for which neither a variable nor a command in the configuration has one.
+    #[must_use]
+    pub fn with_stored_keys(mut self, keys: &StoredKeys, config: &ModelsConfig) -> ClientSettings {
+        for provider in &mut self.providers {
+            let has_command =
+                config.providers.get(&provider.name).is_some_and(|user_config| user_config.key_command.is_some());
+            let gives_way = match &provider.key {
+                KeySource::Missing(_) | KeySource::NotNeeded => true,
+                KeySource::Command(_) => !has_command,
+                KeySource::Variable { .. } | KeySource::Stored(_) | KeySource::NoAddress(_) => false,
+            };
+            if let Some(key) = keys.get(&provider.name).filter(|_| gives_way) {
+                provider.key = KeySource::Stored(key.clone());
+            }
+        }
+        self
+    }
+
     /// Returns the price of `provider/model`, if it is known.
     pub fn price(&self, model: &str) -> Option<Price> {
         prices::price(&self.prices, &self.providers, model, self.today)
@@ -182,6 +201,7 @@ fn known_provider(
         key_header: key_header(defaults.name, user_config.key_header.as_deref().or(defaults.key_header))?,
         model: user_config.model.clone().or_else(|| defaults.model.map(str::to_owned)),
         models_path: defaults.models_path,
+        own_names: defaults.own_names,
         max_parallel: parallel(user_config, moved || defaults.models_path.is_some()),
         silence: limit(defaults.name, "timeout_seconds", user_config.timeout_seconds, SILENCE)?,
         call_limit: limit(defaults.name, "call_seconds", user_config.call_seconds, WHOLE_CALL)?,
@@ -231,6 +251,7 @@ fn custom_provider(name: &str, user_config: &ProviderConfig, variables: &BTreeMa
         key_header: key_header(name, user_config.key_header.as_deref())?,
         model: user_config.model.clone(),
         models_path: None,
+        own_names: false,
         max_parallel: parallel(user_config, true),
         silence: limit(name, "timeout_seconds", user_config.timeout_seconds, SILENCE)?,
         call_limit: limit(name, "call_seconds", user_config.call_seconds, WHOLE_CALL)?,
@@ -278,7 +299,10 @@ fn filled(address: &str, variables: &BTreeMap<String, String>) -> std::result::R
         .and_then(|(before, behind)| behind.split_once('}').map(|(name, behind)| (before, name, behind)))
     {
         whole.push_str(before);
+        let (name, left_out) = name.split_once(":-").map_or((name, None), |(name, word)| (name, Some(word)));
         match nonempty_variable(variables, name) {
+            Some(value) if left_out == Some(value) => {}
+            Some(value) if left_out.is_some() => whole.push_str(&format!("{value}-")),
             Some(value) => whole.push_str(value.trim_end_matches('/')),
             None if unset.iter().any(|one| one == name) => {}
             None => unset.push(name.to_owned()),

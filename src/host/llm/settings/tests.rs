@@ -87,6 +87,11 @@ fn addresses_are_filled_from_variables_or_there_is_none() {
     }
     assert!(matches!(&provider(&all, "azure").key, KeySource::Missing(names) if names == &["AZURE_OPENAI_API_KEY"]));
     assert!(matches!(&provider(&all, "vertex").key, KeySource::Command(command) if command[0] == "gcloud"));
+    let global = [("GOOGLE_CLOUD_LOCATION", "global"), ("GOOGLE_CLOUD_PROJECT", "p1")];
+    assert_eq!(
+        provider(&settings(&global, "{}").unwrap(), "vertex").base.as_str(),
+        "https://aiplatform.googleapis.com/v1/projects/p1/locations/global/endpoints/openapi"
+    );
     assert!(settings(&[], "providers: {mine: {base_url: 'http://c.example', key_header: 'a b'}}").is_err());
 }
 

@@ -84,7 +84,7 @@ async fn what_cannot_pass_is_said_at_once() {
             assert_eq!(failure.code, code, "{failure}");
             assert!(failure.message.contains(words) && failure.message.len() < 200, "{failure}");
             assert!(!format!("{failure:?}").contains(KEY), "{failure:?}");
-            assert_eq!((server.calls(), retries.len()), (1, 0));
+            assert_eq!((server.chats(), retries.len()), (1, 0));
         }
     }
 }

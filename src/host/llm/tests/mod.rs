@@ -49,7 +49,14 @@ pub(super) fn client(server: &ModelServer) -> Client {
 }
 
 pub(super) fn message(role: Role, content: &str) -> Message {
-    Message { role, content: content.to_owned(), state: None, tool_calls: Vec::new(), tool_call_id: None }
+    Message {
+        attachments: Vec::new(),
+        role,
+        content: content.to_owned(),
+        state: None,
+        tool_calls: Vec::new(),
+        tool_call_id: None,
+    }
 }
 
 pub(super) fn request(model: &str, prompt: &str) -> ChatRequest {

@@ -60,7 +60,14 @@ fn request() -> ChatRequest {
     ChatRequest {
         model: "local/toy".into(),
         system: None,
-        messages: vec![Message { role: Role::User, content, state: None, tool_calls: Vec::new(), tool_call_id: None }],
+        messages: vec![Message {
+            attachments: Vec::new(),
+            role: Role::User,
+            content,
+            state: None,
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+        }],
         schema: None,
         tools: Vec::new(),
         tool_choice: None,

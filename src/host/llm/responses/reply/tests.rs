@@ -36,6 +36,7 @@ fn assemble(request: &ChatRequest, events: &[Value]) -> (Result<ChatReply, Attem
     let mut next = request.clone();
     if let Ok(reply) = &reply {
         next.messages.push(Message {
+            attachments: Vec::new(),
             role: Role::Assistant,
             content: reply.text.clone(),
             state: reply.state.clone(),

@@ -1,91 +1,18 @@
-//! `nietz doctor`: what nietz finds on this machine, and which of its guards are in force. Each check tries the thing itself
-//! and trusts no version number.
+//! Checks of the guards: the sandbox of commands, git, limits, trust, and who can write what nietz believes.
 
-use clap::Args;
-use serde::Serialize;
-use serde_json::json;
-
-use crate::cli::output;
+use crate::cli::doctor::{CheckOutcome, CheckState, DoctorArgs, finding};
 use crate::disk::owner;
-use crate::error::{Code, Exit, Failure, Result};
+use crate::error::{Code, Failure, Result};
 use crate::host::exec::{Commands, with_defaults};
 use crate::host::{git, path};
 use crate::model::command::{CleanupMethod, CommandLine, ExecCommand, Grants};
-use crate::model::text::clean;
 use crate::pack::trust::folder_name;
-
 use crate::run::access::granted_commands;
 use crate::run::machine::Machine;
 
-/// Say what nietz finds here: the sandbox of commands, git, limits, trust, files
-///
-/// Each line is `ok`, `weak` (it works, and a guard that other machines have is not in force) or `missing` (what needs it is
-/// refused). Exit status 0 where nothing is missing, 5 otherwise.
-#[derive(Args)]
-pub(super) struct DoctorArgs {
-    /// One JSON object a line: check, state, found, and what to do where there is something
-    #[arg(long)]
-    json: bool,
-}
-
-/// A result of a check.
-struct CheckOutcome {
-    check: &'static str,
-    state: CheckState,
-    found: String,
-    /// What the user can do about it.
-    hint: Option<&'static str>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum CheckState {
-    Ok,
-    Weak,
-    Missing,
-}
-
-impl CheckState {
-    fn name(self) -> &'static str {
-        match self {
-            CheckState::Ok => "ok",
-            CheckState::Weak => "weak",
-            CheckState::Missing => "missing",
-        }
-    }
-}
-
-/// Returns its results: none, one or several.
-type Check = fn(&Machine) -> Result<Vec<CheckOutcome>>;
-
-/// All checks, in the order in which they are shown.
-const CHECKS: &[Check] = &[sandbox, programs, repositories, limits, trust, files];
-
-pub(super) fn run(machine: &Machine, args: &DoctorArgs) -> Result<Exit> {
-    let mut rows = Vec::new();
-    let mut worst = CheckState::Ok;
-    for check in CHECKS {
-        for CheckOutcome { check, state, found, hint } in check(machine)? {
-            if state == CheckState::Missing {
-                worst = state;
-            }
-            if args.json {
-                output::json(&json!({ "check": check, "state": state, "found": found, "hint": hint }))?;
-            } else {
-                let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-                rows.push(vec![state.name().to_owned(), check.to_owned(), format!("{}{hint}", clean(&found))]);
-            }
-        }
-    }
-    if !args.json {
-        output::table(&rows)?;
-    }
-    Ok(if worst == CheckState::Missing { Code::SandboxMissing.exit() } else { Exit::Done })
-}
-
 /// Checks whether commands can be sandboxed, and which methods can end the processes that they leave behind, by running a
 /// command with each method.
-fn sandbox(machine: &Machine) -> Result<Vec<CheckOutcome>> {
+pub(super) fn sandbox(machine: &Machine, _: &DoctorArgs) -> Result<Vec<CheckOutcome>> {
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::new(Code::DiskFailed, format!("no temporary folder can be made: {error}")))?;
     let works =
@@ -100,11 +27,11 @@ fn sandbox(machine: &Machine) -> Result<Vec<CheckOutcome>> {
     let mut findings = vec![match (in_force, tried.last()) {
         (Some(_), _) => finding("sandbox", CheckState::Ok, "Landlock, and a filter of system calls"),
         (None, Some((_, Err(failure)))) => CheckOutcome {
-            hint: Some("commands of flows are refused; `nietz explain sandbox-missing`"),
+            hint: Some("commands of flows are refused; `nietz explain sandbox-missing`".into()),
             ..finding("sandbox", CheckState::Missing, &failure.message)
         },
         (None, _) => CheckOutcome {
-            hint: Some("commands of flows are refused; take `commands.ends` out of config.yaml"),
+            hint: Some("commands of flows are refused; take `commands.ends` out of config.yaml".into()),
             ..finding("sandbox", CheckState::Missing, "what `commands.ends` names is not to be had here")
         },
     }];
@@ -115,11 +42,11 @@ fn sandbox(machine: &Machine) -> Result<Vec<CheckOutcome>> {
                 let state = if *method == CleanupMethod::Namespace { CheckState::Ok } else { CheckState::Weak };
                 let found = format!("{name} is in force: {}", describe_cleanup(*method));
                 let hint = (state == CheckState::Weak)
-                    .then_some("what a namespace adds stands in the list of what is not confined");
+                    .then_some("what a namespace adds stands in the list of what is not confined".into());
                 CheckOutcome { hint, ..finding("ends", state, &found) }
             }
-            Ok(()) => finding("ends", CheckState::Ok, &format!("{name} would work, too")),
-            Err(failure) => finding("ends", CheckState::Ok, &format!("{name} is not to be had: {}", failure.message)),
+            Ok(()) => finding("ends", CheckState::Ok, format!("{name} would work, too")),
+            Err(failure) => finding("ends", CheckState::Ok, format!("{name} is not to be had: {}", failure.message)),
         });
     }
     Ok(findings)
@@ -157,29 +84,29 @@ fn commands(machine: &Machine, ends: Option<CleanupMethod>) -> Result<Commands> 
 }
 
 /// Lists the folders of `PATH` that commands do not get, because they would expose the home, a key or the workspace.
-fn programs(machine: &Machine) -> Result<Vec<CheckOutcome>> {
+pub(super) fn programs(machine: &Machine, _: &DoctorArgs) -> Result<Vec<CheckOutcome>> {
     let hidden = commands(machine, None)?.hidden_of_path();
     if hidden.is_empty() {
         return Ok(Vec::new());
     }
     let names: Vec<String> = hidden.iter().map(|folder| folder.display().to_string()).collect();
     Ok(vec![CheckOutcome {
-        hint: Some("it would show the home, a key or the workspace; name a folder in it"),
-        ..finding("path", CheckState::Weak, &format!("not shown to commands: {}", names.join(", ")))
+        hint: Some("it would show the home, a key or the workspace; name a folder in it".into()),
+        ..finding("path", CheckState::Weak, format!("not shown to commands: {}", names.join(", ")))
     }])
 }
 
-fn repositories(machine: &Machine) -> Result<Vec<CheckOutcome>> {
+pub(super) fn repositories(machine: &Machine, _: &DoctorArgs) -> Result<Vec<CheckOutcome>> {
     Ok(vec![match git::version(&path::search_path(&machine.environment)) {
         Ok(version) => finding("git", CheckState::Ok, &version),
         Err(failure) => CheckOutcome {
-            hint: Some("flows that work on branches are refused; `nietz explain git-missing`"),
+            hint: Some("flows that work on branches are refused; `nietz explain git-missing`".into()),
             ..finding("git", CheckState::Missing, &failure.message)
         },
     }])
 }
 
-fn limits(machine: &Machine) -> Result<Vec<CheckOutcome>> {
+pub(super) fn limits(machine: &Machine, _: &DoctorArgs) -> Result<Vec<CheckOutcome>> {
     let limits = with_defaults(machine.config.commands.limits);
     let shown = |limits: &[(Option<u64>, &str)]| -> String {
         let all = limits.iter().filter_map(|(limit, what)| limit.map(|limit| format!("{limit} {what}")));
@@ -197,12 +124,12 @@ fn limits(machine: &Machine) -> Result<Vec<CheckOutcome>> {
 }
 
 /// Reports what this folder is trusted with, and how many folders and packs are trusted in all.
-fn trust(machine: &Machine) -> Result<Vec<CheckOutcome>> {
+pub(super) fn trust(machine: &Machine, _: &DoctorArgs) -> Result<Vec<CheckOutcome>> {
     let trust = match machine.trust().read() {
         Ok(trust) => trust,
         Err(failure) => {
             return Ok(vec![CheckOutcome {
-                hint: Some("flows that need it are refused; `nietz check` says what is wrong with the file"),
+                hint: Some("flows that need it are refused; `nietz check` says what is wrong with the file".into()),
                 ..finding("trust", CheckState::Missing, &failure.message)
             }]);
         }
@@ -216,12 +143,12 @@ fn trust(machine: &Machine) -> Result<Vec<CheckOutcome>> {
     Ok(vec![finding(
         "trust",
         CheckState::Ok,
-        &format!("this folder: {here}; in all {folders} folders and {packs} packs"),
+        format!("this folder: {here}; in all {folders} folders and {packs} packs"),
     )])
 }
 
 /// Checks whether other users can change the files that nietz keeps for this user, because nietz believes these files.
-fn files(machine: &Machine) -> Result<Vec<CheckOutcome>> {
+pub(super) fn files(machine: &Machine, _: &DoctorArgs) -> Result<Vec<CheckOutcome>> {
     let open = |folder: &std::path::PathBuf| {
         let found = std::fs::metadata(folder).ok()?;
         owner::problem(&found).map(|why| format!("{} {why}", folder.display()))
@@ -234,12 +161,8 @@ fn files(machine: &Machine) -> Result<Vec<CheckOutcome>> {
     Ok(vec![match open.is_empty() {
         true => finding("files", CheckState::Ok, "what nietz keeps for you, only you can write"),
         false => CheckOutcome {
-            hint: Some("make them yours alone: chown them to you, and chmod go-w"),
-            ..finding("files", CheckState::Weak, &format!("others can write: {}", open.join("; ")))
+            hint: Some("make them yours alone: chown them to you, and chmod go-w".into()),
+            ..finding("files", CheckState::Weak, format!("others can write: {}", open.join("; ")))
         },
     }])
-}
-
-fn finding(check: &'static str, state: CheckState, found: &str) -> CheckOutcome {
-    CheckOutcome { check, state, found: found.to_owned(), hint: None }
 }

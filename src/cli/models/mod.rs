@@ -1,0 +1,84 @@
+//! `nietz models`: which models can be used, what providers serve now, local models and stored keys.
+
+mod key;
+mod list;
+#[cfg(feature = "local")]
+mod local;
+
+use clap::{Args, Subcommand};
+
+pub(super) use self::list::price_text;
+
+use crate::cli::output;
+use crate::error::{Exit, Result};
+use crate::host::llm::{DEFAULTS_AS_OF, KeyState, catalogue_as_of};
+use crate::run::machine::Machine;
+
+/// Show which models can be used, and which would be without a choice
+#[derive(Args)]
+pub(super) struct ModelsArgs {
+    #[command(subcommand)]
+    verb: Option<ModelsVerb>,
+}
+
+#[derive(Subcommand)]
+enum ModelsVerb {
+    List(list::ListArgs),
+    Key(key::KeyArgs),
+    /// Fetch a local model, so that runs do not have to
+    #[cfg(feature = "local")]
+    Pull {
+        model: Option<String>,
+    },
+    /// Remove a local model from this machine
+    #[cfg(feature = "local")]
+    Remove {
+        model: String,
+    },
+}
+
+pub(super) fn run(machine: &Machine, args: &ModelsArgs) -> Result<Exit> {
+    match &args.verb {
+        None => overview(machine),
+        Some(ModelsVerb::List(args)) => list::run(machine, args),
+        Some(ModelsVerb::Key(args)) => key::run(machine, args),
+        #[cfg(feature = "local")]
+        Some(ModelsVerb::Pull { model }) => local::pull(machine, model.as_deref()),
+        #[cfg(feature = "local")]
+        Some(ModelsVerb::Remove { model }) => local::remove(machine, model),
+    }
+}
+
+fn overview(machine: &Machine) -> Result<Exit> {
+    let client = crate::run::models::client(machine)?;
+    let rows = crate::run::runtime()?.block_on(client.provider_summaries());
+    let mut table = vec![vec!["PROVIDER".into(), "MODEL".into(), "KEY".into(), "CHOSEN".into()]];
+    for row in rows {
+        table.push(vec![
+            row.provider,
+            row.model.unwrap_or_else(|| "-".to_owned()),
+            key_text(&row.key),
+            row.chosen.unwrap_or_default(),
+        ]);
+    }
+    output::table(&table)?;
+    for (alias, choice) in client.aliases() {
+        output::line(format!("alias {alias} = {choice}"))?;
+    }
+    let prices = catalogue_as_of();
+    output::line(format!(
+        "defaults of {DEFAULTS_AS_OF}, prices of {prices}; `nietz models list PROVIDER` shows what one serves now"
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// Returns where a provider's key comes from, or what to do where there is none.
+pub(super) fn key_text(key: &KeyState) -> String {
+    match key {
+        KeyState::NotNeeded => "none needed".to_owned(),
+        KeyState::Variable(name) => format!("from {name}"),
+        KeyState::Command => "from a command".to_owned(),
+        KeyState::Stored(place) => format!("stored {place}"),
+        KeyState::Missing(names) => format!("set {}", names.join(" or ")),
+    }
+}

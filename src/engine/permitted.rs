@@ -1,0 +1,33 @@
+//! Whether an effect is permitted: by what the flow declares, and by what the user gave it.
+
+use crate::error::{Code, Failure, Result};
+use crate::model::effect::Effect;
+use crate::model::permission::{self, Permissions};
+use crate::model::text::excerpt;
+
+/// Refuses an effect that the flow did not declare, that does more than look where the flow may only look, or that runs a command
+/// which the user did not give.
+///
+/// # Errors
+///
+/// `permission-refused`, with what is missing.
+pub(super) fn check_permitted(effect: &Effect, permissions: &Permissions, reads_only: bool) -> Result<()> {
+    if reads_only && !effect.facts().only_looks() {
+        return Err(permission::only_looks_failure(effect.facts().kind()));
+    }
+    if let Some(missing) = effect.facts().required_permissions().iter().find(|needed| !permissions.declares(**needed)) {
+        return Err(missing.undeclared_failure());
+    }
+    let Effect::Exec(command) = effect else { return Ok(()) };
+    let commands = permissions.commands();
+    if command.run.is_granted(commands) {
+        return Ok(());
+    }
+    let allowed = match commands {
+        [] => "none is".to_owned(),
+        some => some.iter().map(|grant| format!("`{}`", excerpt(grant))).collect::<Vec<_>>().join(", "),
+    };
+    let shown = excerpt(&command.run.display_text());
+    Err(Failure::new(Code::PermissionRefused, format!("the command `{shown}` is not allowed"))
+        .hint(format!("allowed: {allowed}")))
+}

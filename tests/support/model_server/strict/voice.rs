@@ -121,8 +121,8 @@ impl Voice {
         self.thinks > 0 && !off && (self.unasked || kind.is_some())
     }
 
-    /// Puts what a script says into the words of this provider. At home, ids of calls are its own, and what is held to a schema has
-    /// the form that was promised; elsewhere what is said can be compared with what a plain server says.
+    /// Puts what a script says into the words of this provider. At home, ids of calls are its own, what is held to a schema
+    /// has the form that was promised, and thoughts count; elsewhere what is said can be compared with what a plain server says.
     pub(super) fn says(&self, request: &Request, response: Response, at_home: bool) -> Response {
         let Some(reply) = response.reply_of() else { return response };
         assert!(!reply.without_end && reply.error.is_none(), "a strict server has no faults of its own");
@@ -155,7 +155,7 @@ impl Voice {
             text,
             calls,
             thinks,
-            tokens: Tokens { input, output, thought: if thinks { 20 } else { 0 } },
+            tokens: Tokens { input, output, thought: if thinks && at_home { 20 } else { 0 } },
             too_long: reply.too_long,
         }
     }

@@ -39,6 +39,8 @@ pub(super) struct ModelProfile {
     pub(super) effort_with_tools: Option<String>,
     /// Whether a turn with tool calls must have a field for what was thought, even an empty one.
     pub(super) keeps_thoughts: bool,
+    /// The tag between which the server writes thoughts in front of the text.
+    pub(super) thinks_in_text: Option<String>,
     /// How many tokens the model may spend on thinking, on top of the reply's limit.
     pub(super) thinks: u32,
     /// The media types of files that the model takes, `image/*` for all images; absent if that is not known.

@@ -9,7 +9,7 @@
 //! - `http`, `stream`, `sse`: one attempt, and the events of its response.
 //! - `openai`, `responses`, `anthropic`: the wire formats. Each writes a request and assembles a reply. They share
 //!   `partial_reply` for the reply, `schema` for its JSON Schema, `effort` for how much a model thinks, and `stop_texts` for
-//!   servers that know none.
+//!   servers that know none. `tagged_thought` takes out what some of them think in front of a text.
 //! - `attachments`: which models take images and PDFs.
 //! - `families`: how models are asked. `refusal` reads what a server says about that, and `state` keeps the opaque
 //!   thinking that a model wants back.
@@ -48,6 +48,7 @@ mod settings;
 pub mod sse;
 mod state;
 mod stop_texts;
+mod tagged_thought;
 mod stream;
 
 pub use catalogue::{as_of as catalogue_as_of, window};

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::attempt_error::{AttemptError, CallContext};
 use super::refusal::RequestPart;
 use super::stop_texts::StopTexts;
+use super::tagged_thought::TaggedThought;
 use super::{schema, state};
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason, ToolCall, Usage};
 
@@ -50,6 +51,7 @@ pub(super) struct PartialReply<'a> {
     /// The stop texts of a request whose server takes none, so that the reply is cut here.
     stops: StopTexts<'a>,
     is_cut: bool,
+    tagged_thought: TaggedThought,
     pub(super) text: String,
     pub(super) calls: Vec<ToolCall>,
     /// The model's thinking, in the form of its API.
@@ -70,6 +72,7 @@ impl<'a> PartialReply<'a> {
             request,
             stops: StopTexts::new(if cuts { &request.stop } else { &[] }),
             is_cut: false,
+            tagged_thought: TaggedThought::new(context.profile.thinks_in_text.as_deref()),
             text: String::new(),
             calls: Vec::new(),
             state: None,
@@ -83,6 +86,11 @@ impl<'a> PartialReply<'a> {
 
     /// Adds text, and passes it on as far as no stop text may begin in it.
     pub(super) fn add(&mut self, text: &str, on_piece: OnPiece<'_>) {
+        let text = self.tagged_thought.text_of(text);
+        self.show(&text, on_piece);
+    }
+
+    fn show(&mut self, text: &str, on_piece: OnPiece<'_>) {
         if !text.is_empty() && !self.is_cut {
             self.text.push_str(text);
             self.is_cut = self.stops.cut(&mut self.text);
@@ -108,6 +116,8 @@ impl<'a> PartialReply<'a> {
     /// Returns how complete the reply is, and passes on what was held back once its text is complete.
     pub(super) fn stage(&mut self, on_piece: OnPiece<'_>) -> ReplyStage {
         if self.ended || self.finish.is_some() {
+            let rest = self.tagged_thought.rest();
+            self.show(&rest, on_piece);
             self.stops.show(&self.text, true, &mut |text| on_piece(ReplyPiece::Text(text)));
         }
         match (self.ended, self.finish) {

@@ -56,7 +56,12 @@ pub(super) fn authorize(context: CallContext<'_>, headers: &mut HeaderMap) -> Re
             (HeaderName::from_static("x-api-key"), "")
         }
     };
-    let (name, prefix) = provider.key_header.clone().map_or((usual_header, usual_prefix), |name| (name, ""));
+    let (name, prefix) = match provider.key_header.clone() {
+        // This header takes a key by its scheme, whatever the wire's usual header is.
+        Some(name) if name == AUTHORIZATION => (name, "Bearer "),
+        Some(name) => (name, ""),
+        None => (usual_header, usual_prefix),
+    };
     if let Some(key) = key {
         let value = key.header(prefix).ok_or_else(|| {
             let source = provider.key.describe(&provider.name);

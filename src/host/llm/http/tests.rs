@@ -50,3 +50,22 @@ fn each_form_of_retry_after_is_understood() {
 fn the_client_can_be_built_without_a_default_provider_of_cryptography() {
     client(&Network::default()).unwrap();
 }
+
+#[test]
+fn a_key_in_the_header_authorization_goes_by_its_scheme_on_each_wire() {
+    let config = "providers: {a: {base_url: 'http://a.example', wire: anthropic, key_env: K, key_header: authorization}, \
+                  b: {base_url: 'http://b.example', key_env: K, key_header: api-key}}";
+    let variables = [("K".to_owned(), "planted".to_owned())].into();
+    let config = serde_yaml::from_str(config).expect("it is valid");
+    let settings = crate::host::llm::ClientSettings::from_environment(&variables, &config).unwrap();
+    let key = crate::host::secret::Secret::new("planted");
+    for (name, header, value) in [("a", "authorization", "Bearer planted"), ("b", "api-key", "planted")] {
+        let provider = settings.providers.iter().find(|provider| provider.name == name).unwrap();
+        let profile = Default::default();
+        let marks = Default::default();
+        let context =
+            CallContext { provider, model: "m", key: key.as_ref(), profile: &profile, marks, wants_thoughts: false };
+        let http = request(context, &crate::host::llm::tests::request(&format!("{name}/m"), "x")).unwrap();
+        assert_eq!(http.headers()[header], value);
+    }
+}

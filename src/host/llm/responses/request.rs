@@ -20,6 +20,9 @@ const VERBOSITY: &str = "verbosity";
 const OWN: [&str; 7] =
     ["conversation", "include", "input", "instructions", "max_output_tokens", "previous_response_id", "store"];
 
+/// The lowest limit of a reply that the API takes.
+const LEAST_OUTPUT: u32 = 16;
+
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -131,9 +134,9 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         tool_choice: request.tool_choice.filter(|_| !profile.refuses(RequestPart::ToolChoice)),
         text,
         reasoning,
-        max_output_tokens: request
-            .max_tokens
-            .map(|limit| catalogue::within_output(context.provider, model, profile.within_largest(limit))),
+        max_output_tokens: request.max_tokens.map(|limit| {
+            catalogue::within_output(context.provider, model, profile.within_largest(limit)).max(LEAST_OUTPUT)
+        }),
         prompt_cache_key: cache::key(context.provider, request),
         temperature: request.temperature.filter(|_| !profile.refuses(RequestPart::Temperature)),
         top_p: request.top_p.filter(|_| profile.takes_top_p()),

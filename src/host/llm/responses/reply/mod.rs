@@ -194,6 +194,11 @@ impl<'a> Reply<'a> {
         }
         self.partial.model = frame.model.unwrap_or(std::mem::take(&mut self.partial.model));
         if let Some(error) = frame.error.filter(|error| !error.is_null()) {
+            let code = error.get("code").and_then(Value::as_str).unwrap_or_default();
+            if code == "invalid_prompt" || code.contains("policy") {
+                let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
+                return Err(self.partial.context.refusal_error(message));
+            }
             return Err(self.partial.context.stream_error(&error));
         }
         // What was not streamed stands here alone.

@@ -156,6 +156,11 @@ fn an_end_that_is_none_is_told() {
             crate::error::Code::ModelOverloaded,
         ),
         (
+            json!({"type": "response.failed", "response": {"status": "failed", "error": {"code": "bio_policy",
+                "message": "not this"}}}),
+            crate::error::Code::ModelRefused,
+        ),
+        (
             json!({"type": "error", "code": "server_error", "message": "oh", "param": null}),
             crate::error::Code::ModelBroken,
         ),

@@ -198,7 +198,7 @@ fn cell(provider: Provider, flow: Flow) -> Result<(String, BTreeSet<&'static str
 
 /// What nobody can know, of a provider of one's own and of a name of one's own, is learnt.
 fn learns(provider: Provider) -> bool {
-    matches!(provider, Provider::AzureOwnNames | Provider::Mistral)
+    matches!(provider, Provider::AzureOwnNames | Provider::Mistral | Provider::BedrockClaude)
 }
 
 /// What was refused of what nobody could know, and was not learnt and told once for each model.

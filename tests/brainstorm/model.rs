@@ -7,7 +7,7 @@ use crate::support::model_server::{ModelServer, Request, Response};
 
 /// How the model judges, and what it says in a round.
 #[derive(Clone, Copy)]
-pub(super) struct Brain {
+pub(crate) struct Brain {
     /// What it claims for each axis.
     pub(super) claims: u64,
     /// Whether the voices of a round disagree.
@@ -26,7 +26,7 @@ impl Brain {
     }
 
     /// The reply to a request, without its steps of thought.
-    pub(super) fn reply(self, request: &Request) -> Value {
+    pub(crate) fn reply(self, request: &Request) -> Value {
         let schema = request.schema();
         let properties = &schema["properties"];
         let mut reply = self.reply_to(properties, request);

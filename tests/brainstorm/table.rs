@@ -8,15 +8,15 @@ use crate::support::env::Env;
 use crate::support::model_server::ModelServer;
 use crate::support::process::{Call, Ended};
 
-pub(super) const TOPIC: &str = "checkout that survives a payment outage";
+pub(crate) const TOPIC: &str = "checkout that survives a payment outage";
 pub(super) const SLUG: &str = "checkout-that-survives-a-payment-outage";
 
 /// An answer of five pieces, so that each axis can rest on one of its own.
-pub(super) const FULL: &str = "Orders stay in our own ledger first. A worker retries every payment each minute. \
+pub(crate) const FULL: &str = "Orders stay in our own ledger first. A worker retries every payment each minute. \
     Support people see pending orders daily. We will refund customers after two days. Ann writes the worker by Friday.";
 
 /// Five pieces again, in other words.
-pub(super) const MORE: &str = "Finance wants the ledger exported weekly. The worker stops after forty attempts. Customers get mail \
+pub(crate) const MORE: &str = "Finance wants the ledger exported weekly. The worker stops after forty attempts. Customers get mail \
     about every delay. Bob owns the alert on old orders. The first step is a table with keys.";
 
 /// An environment with a model that can brainstorm.

@@ -70,6 +70,8 @@ mod permissions;
 mod places;
 mod power;
 mod project;
+mod provider_rules;
+mod providers;
 mod recording;
 mod redaction;
 mod remarks;

@@ -14,7 +14,7 @@ pub(super) type Stand = fn(name: &str, cycle: usize) -> (&'static str, u64);
 
 /// How the model judges, and what it says.
 #[derive(Clone)]
-pub(super) struct Brain {
+pub(crate) struct Brain {
     /// By round: the questions, each with the default that it suggests.
     pub(super) rounds: Vec<Vec<(&'static str, &'static str)>>,
     pub(super) seats: Vec<&'static str>,
@@ -83,7 +83,7 @@ impl Brain {
     }
 
     /// A reply with a count of tokens that grows with what is read and written.
-    pub(super) fn answer(&self, request: &Request) -> Response {
+    pub(crate) fn answer(&self, request: &Request) -> Response {
         let text = self.reply(request).to_string();
         let read = request.prompt().len() + request.system().len();
         Response::text(text.clone()).usage(read as u64 / 4, text.len() as u64 / 4)

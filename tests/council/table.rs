@@ -7,7 +7,7 @@ use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Request};
 use crate::support::process::{Call, Ended};
 
-pub(super) const REQUEST: &str = "Should we split billing into its own service this quarter?";
+pub(crate) const REQUEST: &str = "Should we split billing into its own service this quarter?";
 
 /// An environment with a model that can sit in a council.
 pub(super) struct Table {

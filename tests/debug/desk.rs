@@ -6,7 +6,7 @@ use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Request, Response};
 use crate::support::process::{Call, Ended};
 
-pub(super) const PROBLEM: &str = "the cache returns stale prices after a deploy";
+pub(crate) const PROBLEM: &str = "the cache returns stale prices after a deploy";
 
 /// What a model is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -85,7 +85,10 @@ fn call(name: &str, arguments: &Value) -> Response {
 }
 
 /// A model that makes one replacement in a file for each attempt, by what its strategy says.
-fn edits(file: &'static str, edits: &'static [(&'static str, &'static str)]) -> impl Fn(&Request) -> Response {
+pub(crate) fn edits(
+    file: &'static str,
+    edits: &'static [(&'static str, &'static str)],
+) -> impl Fn(&Request) -> Response {
     move |request| {
         if is_analysis(request) {
             let (old, new) = edits[attempt(request).min(edits.len() - 1)];

@@ -23,7 +23,7 @@
 pub mod cache;
 #[path = "model_server/http.rs"]
 mod http;
-#[path = "model_server/strict.rs"]
+#[path = "model_server/strict/mod.rs"]
 pub mod strict;
 #[path = "model_server/wire.rs"]
 mod wire;
@@ -355,11 +355,6 @@ impl Response {
     /// Adds a tool call, whose arguments come in pieces.
     pub fn tool_call(self, id: &str, name: &str, arguments: &str) -> Response {
         self.reply(|reply| reply.calls.push([id.to_owned(), name.to_owned(), arguments.to_owned()]))
-    }
-
-    /// Adds what the model thought, in the way of one provider: it wants that back.
-    fn thought(self, thought: wire::Thought) -> Response {
-        self.reply(|reply| reply.thought = Some(thought))
     }
 
     /// Sets the count of tokens.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 
 use crate::support::env::{Env, KEY};
-use crate::support::model_server::strict::{Provider, Strict};
+use crate::support::model_server::strict::{Provider, Seen, Strict};
 use crate::support::model_server::{ModelServer, Request, Response};
 use crate::support::process::Ended;
 
@@ -46,7 +46,7 @@ pub(crate) const TOOLS: [Round; 7] = [
 pub(crate) struct Seat {
     pub(crate) server: ModelServer,
     pub(crate) round: Round,
-    refused: Arc<Mutex<Vec<String>>>,
+    seen: Arc<Mutex<Seen>>,
 }
 
 impl Round {
@@ -54,8 +54,8 @@ impl Round {
         let strict = Strict::new(self.provider);
         // Nobody knows of a stranger how much it thinks.
         let strict = if self.known { strict } else { strict.quick() };
-        let refused = strict.refused();
-        Seat { server: ModelServer::start(strict.before(script)), round: self, refused }
+        let seen = strict.seen();
+        Seat { server: ModelServer::start(strict.before(script)), round: self, seen }
     }
 
     /// The model without its provider.
@@ -79,7 +79,7 @@ impl Seat {
     /// Checks that nothing was refused that is known, and that what was learnt was learnt and said once.
     #[track_caller]
     pub(crate) fn learnt_once(&self, ended: &Ended) {
-        let refused = self.refused.lock().expect("nobody panics while it is held").clone();
+        let refused = self.seen.lock().expect("nobody panics while it is held").refused.clone();
         let told: Vec<String> =
             ended.of_type("notice").iter().map(|event| event["text"].as_str().unwrap_or_default().to_owned()).collect();
         let told: Vec<&String> = told.iter().filter(|text| text.contains(self.round.model)).collect();
@@ -96,7 +96,7 @@ impl Seat {
 
     /// How often something was refused.
     pub(crate) fn refusals(&self) -> usize {
-        self.refused.lock().expect("nobody panics while it is held").len()
+        self.seen.lock().expect("nobody panics while it is held").refused.len()
     }
 }
 

@@ -20,11 +20,20 @@ pub(crate) struct Between {
 impl Between {
     /// Speaks TLS as `models.company.test`, with a certificate of the company's own authority, and passes on to a server.
     pub(crate) fn tls(server: SocketAddr) -> Between {
-        let certificates: Vec<_> = CertificateDer::pem_file_iter(sample("server.pem"))
+        Between::tls_as("server", server)
+    }
+
+    /// Speaks TLS as the providers of models do at their own addresses, with a certificate of `providers-ca.pem`.
+    pub(crate) fn providers(server: SocketAddr) -> Between {
+        Between::tls_as("providers", server)
+    }
+
+    fn tls_as(name: &str, server: SocketAddr) -> Between {
+        let certificates: Vec<_> = CertificateDer::pem_file_iter(sample(&format!("{name}.pem")))
             .expect("the sample is there")
             .collect::<Result<_, _>>()
             .expect("it is a certificate");
-        let key = PrivateKeyDer::from_pem_file(sample("server.key")).expect("the sample is a key");
+        let key = PrivateKeyDer::from_pem_file(sample(&format!("{name}.key"))).expect("the sample is a key");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = rustls::ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -91,7 +100,7 @@ where
     Between { address, seen }
 }
 
-/// Returns a file of the company's: `ca.pem`, its authority, or what the server has.
+/// Returns a file of the company's: `ca.pem`, its authority, or what the server has; or of the providers' (`providers.sh`).
 pub(crate) fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/tls").join(name)
 }

@@ -7,24 +7,12 @@ use super::{Request, Wire};
 /// The tool by which the client asks for structured replies on Anthropic's wire.
 pub(super) const REPLY_TOOL: &str = "nietz_reply";
 
-/// What a model thought before it spoke.
-#[derive(Clone, Debug)]
-pub(super) enum Thought {
-    /// Plain, beside the text, as DeepSeek has it.
-    Beside(String),
-    /// Sealed, at the first tool call, as Gemini has it on this wire.
-    AtCall(String),
-    /// A block before all others, as Anthropic has it: the words are left out, the signature is not.
-    Block(String),
-}
-
 /// What a model says.
 #[derive(Clone, Debug)]
 pub(super) struct Reply {
     pub(super) text: String,
     /// Id, name and arguments of each.
     pub(super) calls: Vec<[String; 3]>,
-    pub(super) thought: Option<Thought>,
     pub(super) usage: (u64, u64),
     /// Tokens of the input that were read from a cache and written to it, where there is one.
     pub(super) cache: Option<(u64, u64)>,
@@ -40,8 +28,8 @@ impl Reply {
     pub(super) fn new(text: String) -> Reply {
         // About four characters to a token, as everybody's rule of thumb has it.
         let usage = (10, text.len() as u64 / 4 + 1);
-        let (calls, thought, cache, error) = (Vec::new(), None, None, None);
-        Reply { text, calls, thought, usage, cache, reasoning: 0, too_long: false, without_end: false, error }
+        let (calls, cache, error) = (Vec::new(), None, None);
+        Reply { text, calls, usage, cache, reasoning: 0, too_long: false, without_end: false, error }
     }
 }
 
@@ -69,17 +57,9 @@ fn openai(request: &Request, reply: &Reply) -> Vec<String> {
         json!({"id": "c1", "object": "chat.completion.chunk", "model": request.body["model"], "choices": choices})
     };
     let mut events = vec![chunk(json!({"role": "assistant", "content": ""}), Value::Null)];
-    if let Some(Thought::Beside(thought)) = &reply.thought {
-        let piece = |piece| chunk(json!({"content": null, "reasoning_content": piece}), Value::Null);
-        events.extend(pieces(thought).into_iter().map(piece));
-    }
     events.extend(pieces(&reply.text).into_iter().map(|piece| chunk(json!({"content": piece}), Value::Null)));
     for (index, [id, name, arguments]) in reply.calls.iter().enumerate() {
-        let mut head =
-            json!({"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}});
-        if let (0, Some(Thought::AtCall(seal))) = (index, &reply.thought) {
-            head["extra_content"] = json!({"google": {"thought_signature": seal}});
-        }
+        let head = json!({"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}});
         events.push(chunk(json!({"tool_calls": [head]}), Value::Null));
         for piece in pieces(arguments) {
             let piece = json!({"index": index, "function": {"arguments": piece}});
@@ -162,19 +142,7 @@ fn anthropic(request: &Request, reply: &Reply) -> Vec<String> {
         "content": [], "stop_reason": null, "usage": usage});
     let mut events = vec![json!({"type": "message_start", "message": message}), json!({"type": "ping"})];
     let blocks = blocks(request, reply);
-    let mut before = 0;
-    if let Some(Thought::Block(seal)) = &reply.thought {
-        before = 1;
-        let start = json!({"type": "thinking", "thinking": "", "signature": ""});
-        events.push(json!({"type": "content_block_start", "index": 0, "content_block": start}));
-        for piece in pieces(seal) {
-            let delta = json!({"type": "signature_delta", "signature": piece});
-            events.push(json!({"type": "content_block_delta", "index": 0, "delta": delta}));
-        }
-        events.push(json!({"type": "content_block_stop", "index": 0}));
-    }
     for (index, block) in blocks.iter().enumerate() {
-        let index = index + before;
         let text = block["text"].as_str();
         let start = match text {
             Some(_) => json!({"type": "text", "text": ""}),

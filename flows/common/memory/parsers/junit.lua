@@ -1,6 +1,7 @@
 --!strict
 --- Reads JUnit XML, which most runners can write. Surer than any output, because nothing of it is guessed.
 
+local frames = require("./frames")
 local report = require("./report")
 local xml = require("@nietz/xml")
 
@@ -10,6 +11,48 @@ local function text_of(element: xml.Element): string
 		table.insert(parts, if type(child) == "string" then child else text_of(child))
 	end
 	return table.concat(parts)
+end
+
+--- Returns the failure that an element tells; its text is whatever the runner wrote, usually a trace.
+local function describe(name: string, case: xml.Element, fault: xml.Element, suite: xml.Element?): report.RawFailure
+	local attributes = case.attributes
+	local body = text_of(fault)
+	local message = fault.attributes.message or body
+	local told: string?, line = attributes.file or (suite and suite.attributes.file), tonumber(attributes.line)
+	local stack = frames.any(body)
+	-- The outermost frame in the test's file, or in one that looks like a test's, is the test's own line.
+	local class = string.gsub(string.match(attributes.classname or "", "^([^%$]+)") or "", "%.", "/")
+	local test: report.Location? = nil
+	for _, frame in stack do
+		local plain = string.gsub(frame.file, "%.%w+$", "")
+		local own = (told ~= nil and (frame.file == told or string.sub(frame.file, -#told - 1) == `/{told}`))
+			or (told == nil and (report.is_test(frame.file) or (class ~= "" and plain == class)))
+		test = if own then frame else test
+	end
+	local file = told or (if test then test.file else nil)
+	line = line or (if test then test.line else nil)
+	if file ~= nil and line ~= nil then
+		table.insert(stack, { file = file, line = line, partial = if told == nil and test then test.partial else nil })
+	end
+	local expected, actual = report.expected_and_actual(message)
+	if expected == nil then
+		expected, actual = report.expected_and_actual(body)
+	end
+	if expected == nil and (string.find(body, "\n%s*%- Expected") or string.find(body, "\n%-%-%- Expected")) then
+		expected, actual = report.sides_of_diff(body)
+	end
+	return {
+		test_name = name,
+		test_file = file,
+		test_line = line,
+		error_name = fault.attributes.type or string.match(message, "^([%a_][%w_%.]*): "),
+		error_message = message,
+		stack_trace = body,
+		expected = expected,
+		actual = actual,
+		frames = frames.limited(stack),
+		outcome = if fault.name == "error" then "error" else "failed",
+	}
 end
 
 local function add_case(self: report.Report, element: xml.Element, suite: xml.Element?)
@@ -28,36 +71,24 @@ local function add_case(self: report.Report, element: xml.Element, suite: xml.El
 			end
 		end
 	end
+	local seconds = tonumber(attributes.time)
+	local details =
+		{ file = attributes.file, line = tonumber(attributes.line), duration_ms = if seconds then math.round(seconds * 1000) else nil }
 	if fault == nil then
 		if skipped then
 			self.skipped += 1
+			report.add_skip(self, name, details)
 		else
 			self.passed += 1
-			table.insert(self.passes, name)
+			report.add_pass(self, name, details)
 		end
 		return
 	end
 	self.failed += 1
 	self.errors += if fault.name == "error" then 1 else 0
-	local body = text_of(fault)
-	local message = fault.attributes.message or body
-	local file, line = attributes.file or (suite and suite.attributes.file), tonumber(attributes.line)
-	local test, source = report.test_and_source(body)
-	local expected, actual = report.expected_and_actual(body)
-	if expected == nil then
-		expected, actual = report.expected_and_actual(message)
-	end
-	report.add_failure(self, {
-		test_name = name,
-		test_file = file or (if test then test.file else nil),
-		test_line = line or (if test and (file == nil or test.file == file) then test.line else nil),
-		error_name = fault.attributes.type,
-		error_message = message,
-		stack_trace = body,
-		expected = expected,
-		actual = actual,
-		source_location = source,
-	})
+	local failure = describe(name, element, fault, suite)
+	failure.duration_ms = details.duration_ms
+	report.add_failure(self, failure)
 end
 
 local function walk(self: report.Report, element: xml.Element, suite: xml.Element?)

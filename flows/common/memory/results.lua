@@ -107,6 +107,16 @@ local function place_failures(found: report.Report, top: string, find: places.Fi
 			continue
 		end
 		local frames = test.frames or {}
+		for _, frame in frames do
+			-- A runner that was begun in a folder of its own tells all places from there.
+			if frame.file == failure.test_file and found.root ~= nil then
+				for _, other in frames do
+					local whole = if string.sub(other.file, 1, 1) == "/" then nil else path_of(found, other.file, top)
+					other.file = whole or other.file
+				end
+				break
+			end
+		end
 		failure.test_name = test.name
 		failed[test.name] = true
 		failure.source_location = source_of(frames, top, find)

@@ -11,7 +11,8 @@ local function describe(name: string, file: string?, block: string): report.RawF
 	local test_line: number? = nil
 	for _, frame in stack do
 		-- The outermost frame in the test's file is the test's own line.
-		if file ~= nil and (frame.file == file or string.sub(frame.file, -#file - 1) == `/{file}`) then
+		local declares = frame["function"] ~= nil and string.find(frame["function"], "describe$") ~= nil
+		if file ~= nil and not declares and (frame.file == file or string.sub(frame.file, -#file - 1) == `/{file}`) then
 			test_line = frame.line
 		end
 	end

@@ -1,6 +1,7 @@
 --!strict
 --- Reads JUnit XML, which most runners can write. Surer than any output, because nothing of it is guessed.
 
+local errors = require("../errors")
 local frames = require("./frames")
 local report = require("./report")
 local xml = require("@nietz/xml")
@@ -25,19 +26,32 @@ local function describe(name: string, case: xml.Element, fault: xml.Element, sui
 	local test: report.Location? = nil
 	for _, frame in stack do
 		local plain = string.gsub(frame.file, "%.%w+$", "")
-		local own = (told ~= nil and (frame.file == told or string.sub(frame.file, -#told - 1) == `/{told}`))
-			or (told == nil and (report.is_test(frame.file) or (class ~= "" and plain == class)))
+		local own = (
+			told ~= nil
+			and (
+				frame.file == told
+				or string.sub(frame.file, -#told - 1) == `/{told}`
+				or string.sub(told, -#frame.file - 1) == `/{frame.file}`
+			)
+		) or (told == nil and (report.is_test(frame.file) or (class ~= "" and plain == class)))
 		test = if own then frame else test
 	end
 	local file = told or (if test then test.file else nil)
-	line = line or (if test then test.line else nil)
+	-- pytest counts lines from 0, and its line is that of the function.
+	line = if line and suite and suite.attributes.name == "pytest" then line + 1 else line
+	line = if test then test.line else line
 	if file ~= nil and line ~= nil then
 		table.insert(stack, { file = file, line = line, partial = if told == nil and test then test.partial else nil })
 	end
 	local expected, actual = report.expected_and_actual(message)
-	if expected == nil then
+	local cause = string.match(body, "cause: ([%w_]*Error)") or string.match(body, "\n[^\n%s]+:%d+: ([%a_][%w_%.]*)%s*$")
+	local error_name = cause or fault.attributes.type or string.match(message, "^([%a_][%w_%.]*): ")
+	-- The text may hold the code as well, whose comparison is no assertion that failed.
+	if expected == nil and errors.kind(error_name, message) == "AssertionError" then
 		expected, actual = report.expected_and_actual(body)
 	end
+	-- PHPUnit begins with the name once more.
+	message = string.gsub(message, "^[%w_\\]+::[^\n]*\n", "")
 	if expected == nil and (string.find(body, "\n%s*%- Expected") or string.find(body, "\n%-%-%- Expected")) then
 		expected, actual = report.sides_of_diff(body)
 	end
@@ -45,7 +59,7 @@ local function describe(name: string, case: xml.Element, fault: xml.Element, sui
 		test_name = name,
 		test_file = file,
 		test_line = line,
-		error_name = fault.attributes.type or string.match(message, "^([%a_][%w_%.]*): "),
+		error_name = error_name,
 		error_message = message,
 		stack_trace = body,
 		expected = expected,
@@ -58,7 +72,12 @@ end
 local function add_case(self: report.Report, element: xml.Element, suite: xml.Element?)
 	local attributes = element.attributes
 	local group = attributes.classname or (suite and suite.attributes.name) or ""
-	local name = if group == "" or attributes.name == nil then attributes.name or group else `{group}.{attributes.name}`
+	local name = if group == ""
+			or attributes.name == nil
+			or attributes.name == ""
+			or attributes.name == group
+		then (if group == "" then attributes.name or "" else group)
+		else `{group}.{attributes.name}`
 	self.total += 1
 	-- GoogleTest lists what it did not run.
 	local fault: xml.Element?, skipped: boolean = nil, attributes.status == "notrun" or attributes.result == "skipped"

@@ -11,8 +11,7 @@ local node = {}
 --- Returns what stands in front of a result for a file that was not loaded: its error, and where that is. Nil where there is
 --- no error.
 function node.load_error(said: string): (string?, { report.Location })
-	local message = string.match("\n" .. said, "\n([%a_][%w_]*Error[^\n]*: [^\n]*)")
-		or string.match("\n" .. said, "\n([%a_][%w_]*Error: [^\n]*)")
+	local message = string.match("\n" .. said, "\n([%w_]*Error[^\n]*: [^\n]*)")
 	if message == nil then
 		return nil, {}
 	end

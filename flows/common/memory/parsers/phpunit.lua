@@ -19,10 +19,7 @@ local function describe(name: string, block: string, outcome: string): report.Ra
 		table.insert(kept, row)
 	end
 	local message = text.trim(table.concat(kept, "\n"))
-	local actual, expected = string.match(message, "Failed asserting that (.-) is identical to (.-)%.\n?")
-	if actual == nil then
-		actual, expected = string.match(message, "Failed asserting that (.-) matches expected (.-)%.\n?")
-	end
+	local expected, actual = report.expected_and_actual(message)
 	if actual == nil and string.find(message, "\n%-%-%- Expected\n") then
 		expected, actual = report.sides_of_diff(message)
 	end

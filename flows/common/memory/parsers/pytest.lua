@@ -162,16 +162,16 @@ local function read_message(block: string): string?
 end
 
 --- With --tb=line a failure is one line, `PATH:LINE: MESSAGE`: returns the first that begins as the summary's message does.
-local function take_line(rows: { Section }, said: string?): report.Location?
+local function take_line(rows: { Section }, said: string?): (report.Location?, string?)
 	local wanted = string.gsub(said or "", "%.%.%.$", "")
 	for _, row in rows do
 		if wanted ~= "" and not row.used and string.sub(row.block, 1, #wanted) == wanted then
 			row.used = true
 			local file, line = string.match(row.name, "^(.+):(%d+)$")
-			return if file then { file = file, line = tonumber(line) } else nil
+			return if file then { file = file, line = tonumber(line) } else nil, row.block
 		end
 	end
-	return nil
+	return nil, nil
 end
 
 local function ends_in(path: string, file: string): boolean
@@ -187,7 +187,13 @@ local function describe(id: string, file: string?, section: Section?, said: stri
 		stack = { at }
 	end
 	local message = read_message(block) or said or text.trim(block)
-	local error_name = string.match(block, "\n[^\n%s][^\n]-:%d+: ([%a_][%w_%.]*)%s*$") or string.match(message, "^([%a_][%w_%.]*): ")
+	-- The summary cuts what is long; Python's own tracebacks (--tb=native) end with the whole of it.
+	local cut = string.match(message, "^(.+)%.%.%.$")
+	local whole = if cut then string.find(block, "\n" .. cut, 1, true) else nil
+	message = if whole then text.trim(string.sub(block, whole)) else message
+	local error_name = string.match(block, "\n[^\n%s][^\n]-:%d+: ([%a_][%w_%.]*)%s*$")
+		or string.match(message, "^([%a_][%w_%.]*): ")
+		or string.match(message, "\n([%a_][%w_%.]*Error): ")
 	local expected, actual = report.expected_and_actual(message)
 	local test_line: number? = nil
 	for _, frame in stack do
@@ -243,7 +249,8 @@ local function add_failures(self: report.Report, lines: { string }, durations: {
 			local described = if part ~= nil and part ~= "" then `{name} {text.trim(part)}` else name
 			local section = take_section(if kind == "ERROR" then errors else failures, { described, name }, file)
 			local full = if part ~= nil and part ~= "" then `{id} {text.trim(part)}` else id
-			local failure = describe(full, file, section, said, take_line(rows, said))
+			local at, whole = take_line(rows, said)
+			local failure = describe(full, file, section, whole or said, at)
 			failure.outcome = if kind == "ERROR" then "error" else "failed"
 			failure.duration_ms = durations[id]
 			seen[id] = true
@@ -322,7 +329,8 @@ return function(output: string): report.Report?
 		for _, test in self.tests do
 			self.errors += if test.outcome == "error" then 1 else 0
 		end
-		self.failed = math.max(#self.failures, (counts.failed or 0) + (counts.error or 0))
+		-- What failed is named below, and its letters are more than one for a test with subtests.
+		self.failed = if short then #self.failures else (counts.failed or 0) + (counts.error or 0)
 		self.passed, self.skipped = counts.passed or 0, counts.skipped or 0
 	end
 	self.total = self.passed + self.failed + self.skipped

@@ -167,10 +167,13 @@ end
 
 --- How runners write an expected and an actual value: a pattern, and whether the expected one comes first.
 local SIDES = {
-	{ pattern = "[Ee]xpected[^:\n]*:%s*([^\n]-)%s*\n%s*[RrAa]%a+[^:\n]*:%s*([^\n]+)", expected_first = true },
+	{ pattern = "\n%s*#?%s*[Ee]xpected[^:\n]*:[ \t]*([^\n]-)[ \t]*\n%s*[RrAa]%a+[^:\n]*:[ \t]*([^\n]+)", expected_first = true },
+	{ pattern = "strictly equal:%s*([^\n]-) !== ([^\n]+)", expected_first = false },
 	{ pattern = "\n%s*left: ([^\n]-)%s*\n%s*right: ([^\n]+)", expected_first = false },
 	{ pattern = "expected: ([^\n]-)%s*\n%s*got: ([^\n]+)", expected_first = true },
 	{ pattern = "got: ([^\n]-)%s*\n%s*#?%s*expected: ([^\n]+)", expected_first = false },
+	{ pattern = "Failed asserting that ([^\n]-) is identical to ([^\n]-)%.\n", expected_first = false },
+	{ pattern = "Failed asserting that ([^\n]-) matches expected ([^\n]-)%.\n", expected_first = false },
 	{ pattern = "assert (.-) == ([^\n]+)", expected_first = false },
 	{ pattern = "AssertionError: %a+ differ: (.-) != ([^\n]+)", expected_first = false },
 	{ pattern = "AssertionError: (.-) != ([^\n]+)", expected_first = false },
@@ -180,7 +183,7 @@ local SIDES = {
 --- Returns the expected and the actual value, as far as a message has them.
 function report.expected_and_actual(message: string): (string?, string?)
 	for _, form in SIDES do
-		local first, second = string.match(message, form.pattern)
+		local first, second = string.match(`\n{message}\n`, form.pattern)
 		if first ~= nil then
 			if form.expected_first then
 				return first, second

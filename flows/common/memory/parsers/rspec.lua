@@ -22,7 +22,7 @@ local function describe(name: string, block: string): report.RawFailure
 	local said = text.trim((string.match(body, "^(.-)\n%s*# ") or body))
 	local code, rest = string.match(said, "^Failure/Error: ([^\n]*)\n(.*)$")
 	local class, message: string? = nil, nil
-	class, message = string.match("\n" .. (rest or said), "\n%s*([%u][%w_:]*):\n(.*)$")
+	class, message = string.match(rest or said, "^%s*(%u[%w_:]*):\n(.*)$")
 	local told = text.trim(message or rest or said)
 	-- A file with an error in its syntax is named in the message.
 	local parsed, line = string.match(told, "^%s*(/[^\n:]+%.rb):(%d+): ")
@@ -33,6 +33,7 @@ local function describe(name: string, block: string): report.RawFailure
 	local by_assertion = class == nil and code ~= nil
 		or class == "RSpec::Expectations::ExpectationNotMetError"
 		or string.find(told, "^Got %d+ failures") ~= nil
+		or string.find(told, "^Expected pending ") ~= nil
 	return {
 		test_name = name,
 		error_name = class,
@@ -53,6 +54,8 @@ local function add_listed(self: report.Report, lines: { string })
 	for _, line in lines do
 		if string.find(line, "^Pending:") or string.find(line, "^Failures:") or string.find(line, "^Finished in ") then
 			break
+		elseif string.find(line, "^[%.F%*]+$") then
+			return
 		elseif string.find(line, "^%s*%S") and string.find(line, "^Run options:") == nil and string.find(line, "^Randomized") == nil then
 			local lead = string.match(line, "^(%s*)") or ""
 			table.insert(rows, { indent = #lead, said = text.trim(line) })
@@ -134,7 +137,7 @@ return function(output: string): report.Report?
 					or string.find(row, "^Failed examples:") ~= nil
 			end)
 			local plain = string.gsub(name or `loading {unloaded}`, " FIXED$", "")
-			local failure = describe(plain, text.trim(block))
+			local failure = describe(plain, (string.gsub(block, "^\n+", "")))
 			local begin = begins[plain]
 			if begin ~= nil then
 				failure.test_file, failure.test_line = begin.file, begin.line

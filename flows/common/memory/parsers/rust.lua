@@ -173,6 +173,7 @@ function rust.nextest(output: string): report.Report?
 				failure.error_type = "TimeoutError"
 			elseif string.find(run.status, "^SIG") ~= nil or run.status == "ABORT" then
 				failure.error_type, failure.outcome = "RuntimeError", "error"
+				self.errors += 1
 				failure.error_message = string.match(plain, "%((test aborted[^\n]-)%)") or `ended by {run.status}`
 			end
 			report.add_failure(self, failure)

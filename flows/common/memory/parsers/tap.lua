@@ -70,12 +70,18 @@ end
 
 local function test_points(lines: { string }): { Point }
 	local found: { Point } = {}
+	-- Where braces enclose the results of a group, they come behind its own; else before it.
+	local braces = false
+	for _, line in lines do
+		braces = braces or (string.find(line, "^ *n?o?t? ?ok .*{$") ~= nil)
+	end
 	for at, line in lines do
 		local lead, verdict, rest = string.match(line, "^( *)(n?o?t? ?ok)%f[%A](.*)$")
 		if lead ~= nil and rest ~= nil and (verdict == "ok" or verdict == "not ok") then
 			local indent = #lead
 			local described, directive = string.match(rest, "^(.-)%s+#%s*(.+)$")
 			local name = string.gsub(described or rest, "^%s*%d*%s*%-?%s*", "")
+			name = string.gsub(name, "\\#", "#")
 			-- What tells a time is no directive, and a brace opens a group: vitest writes both.
 			local group = string.find(rest, "{$") ~= nil
 			directive = if directive and string.find(directive, "^time=") then "" else directive
@@ -86,7 +92,7 @@ local function test_points(lines: { string }): { Point }
 				ok = verdict == "ok",
 				name = name,
 				directive = string.lower(directive or ""),
-				parent = group or (last ~= nil and last.indent > indent),
+				parent = group or (not braces and last ~= nil and last.indent > indent),
 				note = read_diagnostic(lines, at + 1, indent),
 				above = read_comments(lines, at, -1, "^ *# ?(.*)$"),
 				below = if verdict == "ok" then "" else read_comments(lines, at, 1, `^{lead}#? ? ?(%s.*)$`),
@@ -131,7 +137,7 @@ local function describe(self: report.Report, point: Point, noted: documents.Docu
 	elseif message == nil and point.below ~= "" then
 		message = text.trim((string.match("\n" .. point.below, "^(.-)\n%s+at ") or point.below))
 		places, stack = frames.any(point.below), point.below
-		name = string.match("\n" .. point.below, "\n%s*([%a_][%w_]*Error)[ :]")
+		name = string.match("\n" .. point.below, "\n%s*([%w_]*Error)[ :]")
 	end
 	if told ~= nil then
 		table.insert(places, told)
@@ -140,10 +146,11 @@ local function describe(self: report.Report, point: Point, noted: documents.Docu
 		table.insert(places, at)
 	end
 	-- Without a code and a name it is an assertion that failed.
-	local assertion = noted.code == "ERR_ASSERTION" or name == "AssertionError" or (noted.code == nil and name == nil)
+	local untold = noted.code == nil and name == nil and (point.below == "" or string.find(point.below, "Failed test", 1, true) ~= nil)
+	local assertion = noted.code == "ERR_ASSERTION" or name == "AssertionError" or untold
 	self.errors += if assertion then 0 else 1
 	local expected, actual = as_text(noted.expected), as_text(noted.actual)
-	if expected == nil and point.below ~= "" then
+	if expected == nil and point.note == nil and point.below ~= "" then
 		expected, actual = report.expected_and_actual("\n" .. point.below)
 	end
 	local test = at
@@ -174,7 +181,8 @@ return function(output: string): report.Report?
 	local self = report.new("tap", if string.find(output, "\n# duration_ms ", 1, true) then "node" else nil)
 	for _, point in test_points(lines) do
 		local noted: documents.Document = point.note or {}
-		if point.parent or noted.failureType == "subtestsFailed" then
+		local own = not point.ok and noted.failureType ~= nil and noted.failureType ~= "subtestsFailed"
+		if (point.parent and not own) or noted.failureType == "subtestsFailed" then
 			continue
 		end
 		self.total += 1

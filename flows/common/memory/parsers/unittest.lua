@@ -87,7 +87,7 @@ return function(output: string): report.Report?
 	if verbose then
 		self.passed = #self.passes
 	elseif letters ~= nil then
-		_, self.passed = string.gsub(letters, "%.", "")
+		self.passed = #string.gsub(letters, "[^%.]", "")
 	else
 		self.passed = math.max(0, (tonumber(count) :: number) - self.failed - self.skipped)
 	end

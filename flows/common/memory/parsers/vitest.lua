@@ -21,6 +21,11 @@ local function describe(file: string, name: string?, block: string): report.RawF
 	for _, frame in stack do
 		test_line = if frame.file == file then frame.line else test_line
 	end
+	-- A file that cannot be parsed is named in the message.
+	local parsed, line = string.match(block, "\n%s*File: ([^\n]-):(%d+):%d+\n")
+	if parsed ~= nil then
+		table.insert(stack, 1, { file = parsed, line = tonumber(line) })
+	end
 	-- What the code around a place looks like is no part of the message, nor are the frames.
 	local kept = {}
 	for _, row in text.lines(block) do

@@ -58,7 +58,7 @@ return nietz.flow({
     name = "reader",
     summary = "Reads samples of test output",
     permissions = { files = true },
-    limits = { seconds = 120, megabytes = 512 },
+    limits = { seconds = 60, megabytes = 512 },
     run = function(): any
         local out = {}
         for name, exit in EXITS do

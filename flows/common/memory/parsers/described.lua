@@ -44,6 +44,13 @@ local function read_failure(lines: { string }, at: number, found: text.Found, fo
 	local message = group(found, form.message) or ""
 	local expected, actual = report.expected_and_actual(block)
 	local stack = frames.any(message .. "\n" .. block)
+	if #stack == 0 then
+		stack = frames.plain(message .. "\n" .. block)
+	end
+	local file, row = group(found, form.file), tonumber(group(found, form.row))
+	if file ~= nil and row ~= nil then
+		table.insert(stack, { file = file, line = row })
+	end
 	local test: report.Location? = nil
 	for _, frame in stack do
 		test = if report.is_test(frame.file) then frame else test

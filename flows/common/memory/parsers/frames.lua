@@ -183,6 +183,18 @@ function frames.perl(block: string): { Location }
 	return list
 end
 
+--- Reads places alone, `list.c:12: expected 3`, as compilers and many small runners write them.
+function frames.plain(block: string): { Location }
+	local list: { Location } = {}
+	for _, row in text.lines(block) do
+		local file, line = string.match(row, "^%s*([%w_%./%-]+%.%a%w*):(%d+)")
+		if file ~= nil then
+			add(list, file, line)
+		end
+	end
+	return list
+end
+
 --- Returns the frames of whichever runtime wrote a trace; none where nothing is known.
 function frames.any(block: string): { Location }
 	for _, read in

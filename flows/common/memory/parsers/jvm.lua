@@ -111,6 +111,10 @@ end
 
 --- Reads Gradle: `CartTest > total() FAILED`, with the exception below, and how many tests there were.
 function jvm.gradle(output: string): report.Report?
+	local sums = string.find(output, "\n%d+ tests? completed") or string.find("\n" .. output, "\nBUILD %u+")
+	if sums == nil and string.find("\n" .. output, "\n> Task :", 1, true) == nil then
+		return nil
+	end
 	local lines = text.lines(output)
 	local self = report.new("gradle", "java")
 	local known = false

@@ -61,6 +61,10 @@ local function read_verbose(line: string): (string?, string?)
 	if worker_word ~= nil and OUTCOMES[worker_word] then
 		return worker_id, OUTCOMES[worker_word]
 	end
+	local test, part = string.match(line, "^(%S.-::.-) SUBFAILED(.-)%s*%[ *%d+%%%]$")
+	if test ~= nil and part ~= nil then
+		return `{test} {text.trim(part)}`, "failed"
+	end
 	local from = string.find(line, "::", 1, true)
 	while from ~= nil do
 		local first, last, word = string.find(line, " (%u+)", from)
@@ -254,6 +258,7 @@ local function add_failures(self: report.Report, lines: { string }, durations: {
 			failure.outcome = if kind == "ERROR" then "error" else "failed"
 			failure.duration_ms = durations[id]
 			seen[id] = true
+			seen[full] = true
 			report.add_failure(self, failure)
 		end
 	end

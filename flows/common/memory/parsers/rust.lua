@@ -126,9 +126,12 @@ function rust.nextest(output: string): report.Report?
 	local lines = text.lines(output)
 	local runs: { Run } = {}
 	local by_name: { [string]: Run } = {}
+	local summed = false
 	for at, line in lines do
 		local duration, counts = string.match(line, "Summary %[%s*([%d%.]+)s%]%s+(.+)$")
 		if counts ~= nil then
+			-- Behind the sum each failure is named once more, without what it wrote.
+			summed = true
 			self.duration_ms = report.to_milliseconds(duration)
 			self.passed = report.number_before(counts, "passed")
 			self.failed = report.number_before(counts, "failed")
@@ -155,7 +158,7 @@ function rust.nextest(output: string): report.Report?
 					or string.find(row, "^error: ") ~= nil
 			end)
 			known.status = status
-			known.block = if text.trim(block) == "" then known.block else block
+			known.block = if summed or text.trim(block) == "" then known.block else block
 			known.duration_ms = report.to_milliseconds(seconds)
 		end
 	end

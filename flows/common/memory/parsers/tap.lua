@@ -63,7 +63,9 @@ local function read_diagnostic(lines: { string }, at: number, indent: number): d
 			local ok, value = pcall(yaml.decode, table.concat(rows, "\n"))
 			return if ok and type(value) == "table" then value else read_loosely(rows)
 		end
-		table.insert(rows, string.sub(lines[index], #lead + 1))
+		-- Rows of a text that is not indented stay whole.
+		local lead_of = string.match(lines[index], "^ *") or ""
+		table.insert(rows, string.sub(lines[index], math.min(#lead, #lead_of) + 1))
 	end
 	return nil
 end

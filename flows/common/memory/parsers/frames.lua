@@ -150,6 +150,8 @@ function frames.go(block: string): { Location }
 		local file, line = string.match(row, "^\t(.+%.go):(%d+)")
 		if file ~= nil and string.find(file, "^%s") == nil then
 			add(list, file, line, name)
+		elseif string.find(row, "^created by ") then
+			name = nil
 		elseif string.find(row, "^%S.*%)$") then
 			name = string.match(string.match(row, "([^/]+)$") or "", "^[^%.]+%.(.-)%([^%(]*%)$")
 		elseif row == "" and #list > 0 then

@@ -26,6 +26,10 @@ local FOREIGN = {
 	["__pypackages__"] = true,
 }
 
+--- Packages of the JVM's runtime and of what runs its tests: no file of a project is looked for in their names.
+local RUNTIME = { "^java/", "^javax/", "^jdk/", "^sun/", "^com/sun/", "^kotlin/", "^scala/", "^groovy/", "^junit/" }
+local RUNNERS = { "^org/junit/", "^org/opentest4j/", "^org/hamcrest/", "^org/assertj/", "^org/mockito/", "^org/testng/", "^org/gradle/" }
+
 --- Returns a path relative to the worktree at `top`, or nil where it is outside of it.
 function places.in_worktree(path: string, top: string): string?
 	local short = string.gsub(path, "^file://", "")
@@ -68,6 +72,13 @@ end
 --- Returns the one file of the project whose path ends in `tail`, or nil. Where several do, it is the one in the folder that
 --- `hint` ends in: the path of a package.
 local function find_by_tail(tail: string, hint: string?, find: Find?): string?
+	for _, patterns in { RUNTIME, RUNNERS, { "^org/apache/maven/" } } do
+		for _, pattern in patterns do
+			if string.find(tail, pattern) then
+				return nil
+			end
+		end
+	end
 	if find == nil then
 		return nil
 	end

@@ -94,6 +94,16 @@ local function source_of(frames: { report.Location }, top: string, find: places.
 	return nil
 end
 
+--- Returns `find`, asked for each glob once: many failures go through the same files.
+local function find_once(find: places.Find): places.Find
+	local known: { [string]: { string } } = {}
+	return function(glob: string): { string }
+		local found = known[glob] or find(glob)
+		known[glob] = found
+		return found
+	end
+end
+
 --- Makes the paths of a report those of the worktree, and finds the source of each failure.
 local function place_failures(found: report.Report, top: string, find: places.Find?)
 	-- `gsub` takes a pattern: what is special in the path is escaped.
@@ -183,7 +193,7 @@ function results.read(ran: git.Ran, top: string, xml: string?, find: places.Find
 			found.errors += 1
 		end
 	end
-	place_failures(found, top, find)
+	place_failures(found, top, if find then find_once(find) else nil)
 	local out = found :: Results
 	out.cut = ran.file ~= nil and xml == nil
 	out.ran = executed > 0 and not found.unbuilt

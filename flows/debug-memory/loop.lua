@@ -10,6 +10,7 @@ local leftovers = require("../common/leftovers")
 local memory_files = require("./memory_files")
 local model_calls = require("./model_calls")
 local programs = require("../common/programs")
+local report = require("../common/memory/parsers/report")
 local results = require("../common/memory/results")
 local run_comparison = require("./run_comparison")
 local show = require("./show")
@@ -45,11 +46,12 @@ local function read_file(self: state.Session, path: string?): string?
 	return if ok then content else nil
 end
 
---- Returns the file that a failure points to: where it came from, else the test.
+--- Returns the file that a failure points to: where it left the code under test, else the test.
 local function file_of(latest: results.Results): string?
 	for _, failure in latest.failures do
-		if failure.source_location ~= nil then
-			return failure.source_location.file
+		local place = failure.source_location
+		if place ~= nil and not report.is_test(place.file) then
+			return place.file
 		end
 	end
 	for _, failure in latest.failures do
@@ -75,7 +77,9 @@ local function run_tests(self: state.Session, commit: string): results.Results
 	local took = math.max(0, math.round((clock.unix() - began) * 1000))
 	ui.status("")
 	local xml = read_file(self, self.params.junit)
-	local latest = results.read(ran, self.tree.path, xml)
+	local latest = results.read(ran, self.tree.path, xml, function(glob: string): { string }
+		return self.tree:find(glob).paths
+	end)
 	if self.params.junit ~= nil and xml == nil then
 		ui.say(`The command left no {self.params.junit} of up to 1 MB: what it wrote is read instead.`)
 	elseif latest.cut then

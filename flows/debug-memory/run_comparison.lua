@@ -13,7 +13,7 @@ local STUCK = 3
 
 --- Returns a test's name without its groups, which only some runners print.
 local function short_name(name: string): string
-	return string.match(name, "› ([^›]+)$") or name
+	return string.match(name, "› ([^›]+)$") or string.match(name, " > ([^>]+)$") or name
 end
 
 --- Returns what is worse than before, or nil. `most` is the largest number of tests of any run so far.

@@ -61,9 +61,14 @@ fn what_was_remembered_of_an_assertion_helps_every_mode_and_ends_none() {
     }
     let server = ModelServer::start(edits("span.py", &[("return a - b", "return b - a")]));
     let env = project(&server, SPAN);
-    let memory = memory_of(&env, &debug(&env, "r1", &["--test", UNITTEST]));
-    let failure = &memory["executions"][0]["failures"][0];
-    assert_eq!((&failure["error_type"], &failure["source_location"]), (&json!("AssertionError"), &Value::Null));
+    let mut memory = memory_of(&env, &debug(&env, "r1", &["--test", UNITTEST]));
+    let failure = memory["executions"][0]["failures"][0].as_object_mut().expect("it is a failure");
+    assert_eq!(failure["error_type"], "AssertionError");
+    // A failure without a place in the project, as older memories have it for each assertion.
+    assert_eq!(failure.remove("source_location").expect("it has a place")["file"], "test_span.py");
+    let id = memory["session_id"].as_str().expect("it has an id").to_owned();
+    let text = serde_yaml::to_string(&memory).expect("it is YAML");
+    env.write(&format!("{FOLDER}/sessions/{id}.yaml"), text);
 
     // Another test fails in the same way.
     git(&env.workspace(), ["checkout", "-q", "nietz/r1"]);

@@ -4,6 +4,7 @@ mod advice;
 pub(crate) mod asked;
 mod outputs;
 mod projects;
+mod samples;
 mod strict;
 
 use std::path::Path;

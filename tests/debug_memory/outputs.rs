@@ -8,7 +8,8 @@ use crate::support::model_server::{ModelServer, Response};
 /// Has a text read as the output of a test command, and returns what the memory file says of it.
 fn understood(name: &str, text: &str, exit: u8, more: &[&str]) -> String {
     let server = ModelServer::start(|_| analysis("out.txt", "look at it more closely than that"));
-    let env = project(&server, &[("out.txt", text)]);
+    // Go tells the end of a path alone: it is a place where the project has one such file.
+    let env = project(&server, &[("out.txt", text), ("calc_test.go", "package calc\n")]);
     // Runners name files by their whole path: `/project/x` stands for the project.
     let command = format!("sed \"s#/project/[a-z]*#$PWD#g\" out.txt; exit {exit}");
     let ended = debug(&env, "r1", &[&["--no-fix", "--test", &command], more].concat());
@@ -65,12 +66,12 @@ fn cargo_and_nextest() {
 fn pytest_and_unittest() {
     assert_snapshot!([sample!("pytest"), sample!("unittest")].join("\n"), @r"
     pytest: pytest 3.11.7: total 5, passed 1, failed 3, errors 0, skipped 1
-      test_calc.py::test_wrong (test_calc.py:8) AssertionError: assert 3.0 == 4 | 3.0 for 4 | -:null
+      test_calc.py::test_wrong (test_calc.py:8) AssertionError: assert 3.0 == 4 | 3.0 for 4 | test_calc.py:8
       test_calc.py::test_zero (test_calc.py:11) RuntimeError: IndexError: list index out of range | - for - | calc.py:5
-      test_calc.py::TestMore::test_inner (test_calc.py:15) AssertionError: AssertionError: letters differ | 'a' for 'b' | -:null
+      test_calc.py::TestMore::test_inner (test_calc.py:15) AssertionError: AssertionError: letters differ | 'a' for 'b' | test_calc.py:15
     unittest: unittest -: total 4, passed 1, failed 2, errors 1, skipped 1
       test_error (test_u.T.test_error) (test_u.py:9) RuntimeError: IndexError: list index out of range | - for - | calc.py:5
-      test_wrong (test_u.T.test_wrong) (test_u.py:7) AssertionError: AssertionError: 3.0 != 4 | 3.0 for 4 | -:null
+      test_wrong (test_u.T.test_wrong) (test_u.py:7) AssertionError: AssertionError: 3.0 != 4 | 3.0 for 4 | test_u.py:7
     ");
 }
 
@@ -78,10 +79,10 @@ fn pytest_and_unittest() {
 fn jest_and_tap() {
     assert_snapshot!([sample!("jest"), sample!("tap")].join("\n"), @r"
     jest: jest -: total 4, passed 1, failed 2, errors 0, skipped 1
-      auth › adds (auth.test.js:3) AssertionError: expect(received).toBe(expected) // Object.is equality | -1 for 3 | -:null
+      auth › adds (auth.test.js:3) AssertionError: expect(received).toBe(expected) // Object.is equality | -1 for 3 | auth.test.js:3
       auth › rejects null (auth.test.js:4) TypeError: TypeError: Cannot read properties of null (reading 'length') | - for - | auth.js:1
     tap: tap -: total 4, passed 1, failed 2, errors 1, skipped 1
-      adds (auth.test.mjs:5) AssertionError: Expected values to be strictly equal: | -1 for 3 | -:null
+      adds (auth.test.mjs:5) AssertionError: Expected values to be strictly equal: | -1 for 3 | auth.test.mjs:5
       rejects null (auth.test.mjs:8) TypeError: Cannot read properties of null (reading 'length') | - for - | auth.js:1
     ");
 }
@@ -90,11 +91,11 @@ fn jest_and_tap() {
 fn go() {
     assert_snapshot!([sample!("go"), sample!("go_v"), sample!("go_build")].join("\n"), @r"
     go: go test -: total 2, passed 0, failed 2, errors 0, skipped 0
-      TestAdd (calc_test.go:9) AssertionError: Add(1, 2) = -1, want 3 | -1 for 3 | -:null
-      TestTable/negative (calc_test.go:21) AssertionError: got 1, want -1 | 1 for -1 | -:null
+      TestAdd (calc_test.go:9) AssertionError: Add(1, 2) = -1, want 3 | -1 for 3 | calc_test.go:9
+      TestTable/negative (calc_test.go:21) AssertionError: got 1, want -1 | 1 for -1 | calc_test.go:21
     go_v: go test -: total 4, passed 1, failed 2, errors 1, skipped 1
-      TestAdd (calc_test.go:9) AssertionError: Add(1, 2) = -1, want 3 | -1 for 3 | -:null
-      TestHead (-:null) RuntimeError: runtime error: index out of range [0] with length 0 [recovered] | - for - | calc.go:8
+      TestAdd (calc_test.go:9) AssertionError: Add(1, 2) = -1, want 3 | -1 for 3 | calc_test.go:9
+      TestHead (calc_test.go:14) RuntimeError: runtime error: index out of range [0] with length 0 | - for - | calc.go:8
     go_build: go test -: total 1, passed 0, failed 1, errors 1, skipped 0
       build example.com/calc (-:null) ReferenceError: undefined: b | - for - | calc.go:5
     ");
@@ -105,9 +106,9 @@ fn junit_xml() {
     let text = include_str!("../samples/test_output/junit.xml");
     assert_snapshot!(understood("junit", text, 1, &["--junit", "out.txt"]), @r#"
     junit: junit -: total 5, passed 1, failed 3, errors 0, skipped 1
-      test_calc.test_wrong (test_calc.py:8) AssertionError: assert 3.0 == 4 | div(9, 3) for 4 | -:null
+      test_calc.test_wrong (test_calc.py:8) AssertionError: assert 3.0 == 4 | 3.0 for 4 | test_calc.py:8
       test_calc.test_zero (test_calc.py:11) RuntimeError: IndexError: list index out of range | - for - | calc.py:5
-      test_calc.TestMore.test_inner (test_calc.py:15) AssertionError: AssertionError: letters differ | "a" for "b", "letters differ" | -:null
+      test_calc.TestMore.test_inner (test_calc.py:15) AssertionError: AssertionError: letters differ | 'a' for 'b' | test_calc.py:15
     "#);
 }
 

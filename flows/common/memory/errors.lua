@@ -8,18 +8,24 @@ local errors = {}
 local NAMES = {
 	AssertionError = "AssertionError",
 	AssertionFailedError = "AssertionError",
+	ComparisonFailure = "AssertionError",
+	ExpectationFailedException = "AssertionError",
+	ExpectationNotMetError = "AssertionError",
+	Failed = "AssertionError",
 	ERR_ASSERTION = "AssertionError",
 	JestAssertionError = "AssertionError",
 	TypeError = "TypeError",
 	AttributeError = "TypeError",
 	ClassCastException = "TypeError",
 	NullPointerException = "TypeError",
+	NoMethodError = "TypeError",
 	ReferenceError = "ReferenceError",
 	NameError = "ReferenceError",
 	UnboundLocalError = "ReferenceError",
 	ImportError = "ReferenceError",
 	ModuleNotFoundError = "ReferenceError",
 	SyntaxError = "SyntaxError",
+	ParseError = "SyntaxError",
 	IndentationError = "SyntaxError",
 	TabError = "SyntaxError",
 	TimeoutError = "TimeoutError",
@@ -49,6 +55,7 @@ local PARTS = {
 	{ "expect(", "AssertionError" },
 	{ "timed out", "TimeoutError" },
 	{ "exceeded timeout", "TimeoutError" },
+	{ "timeout of ", "TimeoutError" },
 	{ "deadline exceeded", "TimeoutError" },
 	{ "connection refused", "NetworkError" },
 	{ "connection reset", "NetworkError" },
@@ -92,7 +99,7 @@ function errors.kind(name: string?, message: string): string
 	end
 	if name ~= nil and string.find(name, "Assert", 1, true) ~= nil then
 		return "AssertionError"
-	elseif name ~= nil and string.find(name, "Error$") ~= nil then
+	elseif name ~= nil and (string.find(name, "Error$") ~= nil or string.find(name, "Exception$") ~= nil) then
 		return "RuntimeError"
 	end
 	return "Other"

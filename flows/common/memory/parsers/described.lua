@@ -1,6 +1,7 @@
 --!strict
 --- Reads the output of runners that are described in `../runners/*.yaml`: by the lines of their tests. A project adds its own.
 
+local frames = require("./frames")
 local nietz = require("@nietz")
 local report = require("./report")
 local text = require("@nietz/text")
@@ -42,7 +43,18 @@ local function read_failure(lines: { string }, at: number, found: text.Found, fo
 		else ""
 	local message = group(found, form.message) or ""
 	local expected, actual = report.expected_and_actual(block)
-	local test, source = report.test_and_source(block)
+	local stack = frames.any(message .. "\n" .. block)
+	if #stack == 0 then
+		stack = frames.plain(message .. "\n" .. block)
+	end
+	local file, row = group(found, form.file), tonumber(group(found, form.row))
+	if file ~= nil and row ~= nil then
+		table.insert(stack, { file = file, line = row })
+	end
+	local test: report.Location? = nil
+	for _, frame in stack do
+		test = if report.is_test(frame.file) then frame else test
+	end
 	return {
 		test_name = group(found, form.name) or "",
 		test_file = group(found, form.file) or (if test then test.file else nil),
@@ -51,7 +63,7 @@ local function read_failure(lines: { string }, at: number, found: text.Found, fo
 		stack_trace = block,
 		expected = expected,
 		actual = actual,
-		source_location = source,
+		frames = frames.limited(stack),
 	}
 end
 
@@ -70,9 +82,14 @@ local function parser(name: string, runner: Runner): (string) -> report.Report?
 				report.add_failure(self, read_failure(lines, at, failed, runner.failed))
 			elseif passed ~= nil then
 				self.passed += 1
-				table.insert(self.passes, group(passed, runner.passed.name) or "")
-			elseif runner.skipped ~= nil and text.search(line, runner.skipped.line) ~= nil then
-				self.skipped += 1
+				report.add_pass(self, group(passed, runner.passed.name) or "")
+			else
+				local form = runner.skipped
+				local skipped = if form then text.search(line, form.line) else nil
+				if form ~= nil and skipped ~= nil then
+					self.skipped += 1
+					report.add_skip(self, group(skipped, form.name) or "")
+				end
 			end
 		end
 		self.total = self.passed + self.failed + self.skipped

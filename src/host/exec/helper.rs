@@ -84,7 +84,7 @@ fn supervise_by(ends: CleanupMethod, policy: &mut Policy, words: &[OsString]) ->
     let done = match ends {
         CleanupMethod::Namespace => {
             policy.namespace = true;
-            let first = namespace::start(policy, || match oversee(policy, words, None) {
+            let first = namespace::start(policy, |policy| match oversee(policy, words, None) {
                 CommandEnd { lifeline_ended: true, .. } => LIFELINE_ENDED,
                 CommandEnd { report, .. } => u8::from(tell(policy, &report).is_err()),
             });

@@ -189,8 +189,10 @@ pub(super) struct Policy {
     pub net: bool,
     /// The method that ends left-over processes; the first that works, if none is named.
     pub ends: Option<CleanupMethod>,
-    /// Set by the helper: whether the command runs in a PID namespace, and the control group that it joins.
+    /// Set by the helper: whether the command runs in a PID namespace, whether it has a loopback of its own, and the control
+    /// group that it joins.
     pub namespace: bool,
+    pub loopback: bool,
     pub cgroup: Option<PathBuf>,
     pub read: Vec<PathBuf>,
     pub write: Vec<PathBuf>,
@@ -241,6 +243,7 @@ impl Policy {
             net: commands.grants.net,
             ends: commands.ends,
             namespace: false,
+            loopback: false,
             cgroup: None,
             read,
             write,

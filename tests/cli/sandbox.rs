@@ -109,20 +109,13 @@ fn nothing_outside_of_the_worktree_can_be_read_written_or_reached() {
 #[test]
 fn test_suites_have_a_loopback_and_terminals_of_their_own() {
     let env = env();
-    let script = "python3 -c '
-import os, pty, socket, threading
-server = socket.create_server((\"127.0.0.1\", 0))
-def serve():
-    client, _ = server.accept()
-    client.sendall(b\"from a server of its own\")
-    client.close()
-threading.Thread(target=serve).start()
-print(socket.create_connection((\"localhost\", server.getsockname()[1])).recv(99).decode())
-first, second = pty.openpty()
-os.write(first, b\"typed\\n\")
-print(os.read(second, 99).decode().strip(), os.isatty(second), os.ttyname(second))
-'";
-    assert_eq!(wrote(&env, script, &[]), "from a server of its own\ntyped True /dev/pts/0\n");
+    let script = "perl -MIO::Socket::INET -e '
+        my $server = IO::Socket::INET->new(Listen => 1, LocalAddr => \"127.0.0.1\") or die;
+        if (!fork) { my $client = $server->accept; print $client \"from a server of its own\\n\"; exit }
+        my $client = IO::Socket::INET->new(PeerAddr => \"localhost\", PeerPort => $server->sockport) or die;
+        print <$client>; wait'
+        script -qec tty /dev/null";
+    assert_eq!(wrote(&env, script, &[]), "from a server of its own\n/dev/pts/0\r\n");
     // Two commands never meet: a port that one has is free for the other.
     let port = "perl -MSocket -e 'socket(S,PF_INET,SOCK_STREAM,0); bind(S,sockaddr_in(4242,INADDR_ANY)) or exit 1'";
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
@@ -134,7 +127,7 @@ print(os.read(second, 99).decode().strip(), os.isatty(second), os.ttyname(second
 fn without_a_namespace_there_is_no_network_at_all() {
     let env = env().config("commands: {ends: subreaper}\n");
     let script = "for kind in SOCK_STREAM SOCK_DGRAM; do perl -MSocket -e \"socket(S,PF_INET,$kind,0) or exit 1\" && echo $kind; \
-                  done; python3 -c 'import pty; pty.openpty()' 2>/dev/null && echo terminal; true";
+                  done; script -qec tty /dev/null 2>/dev/null | grep pts; true";
     assert_eq!(wrote(&env, script, &[]), "");
 }
 

@@ -2,13 +2,12 @@
 //! the command sees no other processes; it can change only its own folders, not even modes and times elsewhere; and it
 //! has a loopback and terminals of its own, for tests that start servers or need a terminal.
 
-use std::ffi::{CStr, CString};
 use std::io::{Error, Read, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::process::{Pid, Signal};
 
+use super::mount_calls::{attributes, mount, mount_with, text};
 use super::policy::Policy;
 
 /// Where the C library keeps shared memory and semaphores.
@@ -131,6 +130,7 @@ fn mounts(policy: &Policy) -> std::io::Result<()> {
     for folder in &policy.kept {
         attributes(&text(folder)?, libc::MOUNT_ATTR_NOSUID, libc::MOUNT_ATTR_RDONLY)?;
     }
+    policy.mounts.apply(&policy.folder)?;
     if Path::new(TERMINALS[1]).is_dir() {
         // Without a mount of its own, no terminal can be made: those of the machine stay out of reach.
         let _ = terminals();
@@ -148,61 +148,6 @@ fn mounts(policy: &Policy) -> std::io::Result<()> {
 fn terminals() -> std::io::Result<()> {
     let flags = libc::MS_NOSUID | libc::MS_NOEXEC;
     mount_with(Some(c"devpts"), c"/dev/pts", Some(c"devpts"), flags, Some(c"newinstance,ptmxmode=0666,mode=620"))
-}
-
-fn mount(source: Option<&CStr>, target: &CStr, kind: Option<&CStr>, flags: libc::c_ulong) -> std::io::Result<()> {
-    mount_with(source, target, kind, flags, None)
-}
-
-fn mount_with(
-    source: Option<&CStr>,
-    target: &CStr,
-    kind: Option<&CStr>,
-    flags: libc::c_ulong,
-    options: Option<&CStr>,
-) -> std::io::Result<()> {
-    let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
-    // SAFETY: all texts end with NUL and outlive the call.
-    let status = unsafe {
-        libc::mount(pointer(source), target.as_ptr(), pointer(kind), flags, pointer(options).cast::<libc::c_void>())
-    };
-    check_status(status.into(), "mount", target)
-}
-
-/// Sets and clears attributes of a mount and all mounts below it.
-fn attributes(target: &CStr, set: u64, clear: u64) -> std::io::Result<()> {
-    #[repr(C)]
-    struct MountAttributes {
-        set: u64,
-        clear: u64,
-        propagation: u64,
-        users: u64,
-    }
-    let attributes = MountAttributes { set, clear, propagation: 0, users: 0 };
-    // SAFETY: the path ends with NUL, and the structure has the kernel's layout and the given size; both outlive the call.
-    let status = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            libc::AT_FDCWD,
-            target.as_ptr(),
-            libc::AT_RECURSIVE,
-            &raw const attributes,
-            size_of::<MountAttributes>(),
-        )
-    };
-    check_status(status, "protect", target)
-}
-
-fn check_status(status: libc::c_long, what: &str, target: &CStr) -> std::io::Result<()> {
-    if status == 0 {
-        return Ok(());
-    }
-    let error = Error::last_os_error();
-    Err(Error::new(error.kind(), format!("cannot {what} {}: {error}", target.to_string_lossy())))
-}
-
-fn text(path: &Path) -> std::io::Result<CString> {
-    Ok(CString::new(path.as_os_str().as_bytes())?)
 }
 
 /// Returns whether `pid_max` belongs to this namespace: in older kernels it is the machine's.

@@ -31,7 +31,9 @@ impl EffectFacts for ExecCommand {
     }
 
     fn dependencies(&self) -> Dependencies {
-        Dependencies { reads: vec![tree_resource(&self.tree)], writes: vec![tree_resource(&self.tree)] }
+        let from = self.dependencies.as_ref().and_then(|given| given.from.as_deref());
+        let reads = [Some(self.tree.as_str()), from].into_iter().flatten().map(tree_resource).collect();
+        Dependencies { reads, writes: vec![tree_resource(&self.tree)] }
     }
 
     fn request(&self) -> Value {

@@ -25,9 +25,9 @@ pub struct ExecCommand {
     /// The folders of dependencies that the command finds in its worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dependencies: Option<GivenDependencies>,
-    /// How the command uses the worktree's folder for builds; without, it has none.
+    /// The folder for builds; without, the command has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub builds: Option<BuildFolderUse>,
+    pub builds: Option<BuildFolder>,
 }
 
 /// Folders of dependencies that a command finds in its worktree, at the same paths. It may write there; what it writes is
@@ -52,14 +52,17 @@ pub struct GivenFolder {
     pub editable: Vec<String>,
 }
 
-/// How a command uses the folder for builds that belongs to its worktree, is not in it, and is removed with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BuildFolderUse {
-    /// What it builds is kept for later commands: for code that the user has written.
-    Keep,
-    /// It begins with what is kept, and what it builds is thrown away: for code that a model has written.
-    Discard,
+/// A folder for builds. It belongs to a worktree, is not in it, and is removed with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BuildFolder {
+    /// The worktree that has it; if absent, the command's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// Whether what the command builds is kept for later commands, as for code that the user has written. Else the command
+    /// begins with what is kept, and what it builds is thrown away.
+    #[serde(default)]
+    pub keep: bool,
 }
 
 /// The command line: what is run.

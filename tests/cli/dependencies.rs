@@ -19,7 +19,7 @@ return require("@nietz").flow {
 	params = {
 		scripts = { type = "string", positional = true, required = true, many = true },
 		setup = { type = "boolean" },
-		builds = { type = "string" },
+		builds = { type = "boolean" },
 	},
 	permissions = { git = true, exec = { "{scripts}" } },
 	run = function(ctx)
@@ -37,7 +37,7 @@ return require("@nietz").flow {
 				return (setup or tree):exec {
 					shell = script,
 					dependencies = found,
-					builds = if ctx.params.builds == nil then nil elseif at == 1 then "keep" else "discard",
+					builds = if ctx.params.builds then { keep = at == 1 } else nil,
 				}
 			end)
 			table.insert(ran, if ok then `{done.exit}: {done.output}` else `{done.code}: {done.message}`)
@@ -180,7 +180,7 @@ fn builds_are_kept_and_what_a_model_has_built_is_not() {
         &env,
         &[
             "--builds",
-            "keep",
+            "--",
             "mkdir -p $CARGO_TARGET_DIR && echo by the user > $CARGO_TARGET_DIR/made",
             &format!("{show}; echo by a model > $CARGO_TARGET_DIR/made && cat $CARGO_TARGET_DIR/made"),
             show,

@@ -10,7 +10,7 @@ use super::protected_places::ProtectedPlaces;
 use super::{Commands, copies, environment, processes};
 use crate::error::{Code, Failure, Result};
 use crate::host::place::{CommandPlace, GitView, OBJECTS};
-use crate::model::command::{BuildFolderUse, CleanupMethod, CommandLimits, ExecCommand, GivenDependencies};
+use crate::model::command::{BuildFolder, CleanupMethod, CommandLimits, ExecCommand, GivenDependencies};
 use crate::model::text::line;
 
 /// Folders that programs need to start, without personal files. In a namespace, `/proc` shows only the processes of the
@@ -261,11 +261,11 @@ impl Policy {
             write.push(source.clone());
             variables.extend(name.map(|name| (name.to_owned(), source.display().to_string())));
         }
-        if let (Some(how), Some(builds)) = (command.builds, &place.builds) {
+        if let (Some(BuildFolder { keep, .. }), Some(builds)) = (&command.builds, &place.builds) {
             std::fs::create_dir_all(builds).map_err(|error| Failure::io(builds, "create", &error))?;
-            match how {
-                BuildFolderUse::Keep => kept_folders.push(builds.clone()),
-                BuildFolderUse::Discard => mounts.caches.push(View::new(builds, builds, private, "builds")?),
+            match keep {
+                true => kept_folders.push(builds.clone()),
+                false => mounts.caches.push(View::new(builds, builds, private, "builds")?),
             }
             write.push(builds.clone());
             let folders = environment::BUILDS.iter();

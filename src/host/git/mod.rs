@@ -256,8 +256,11 @@ impl Repository {
     /// `git-failed` if there is no such worktree.
     pub(crate) async fn lend(&self, command: &ExecCommand) -> Result<(CommandPlace, Vec<OwnedRwLockReadGuard<()>>)> {
         let from = command.dependencies.as_ref().and_then(|given| given.from.as_deref());
+        let builds = command.builds.as_ref().and_then(|builds| builds.of.as_deref());
+        // Each once and in one order, or two commands could wait for each other.
+        let names: BTreeSet<&str> = [Some(command.tree.as_str()), from, builds].into_iter().flatten().collect();
         let mut held = Vec::new();
-        for name in [Some(command.tree.as_str()), from.filter(|from| *from != command.tree)].into_iter().flatten() {
+        for name in names {
             held.push(self.locks_of(name).commands.read_owned().await);
         }
         let tree = self.tree(&command.tree)?;
@@ -266,7 +269,7 @@ impl Repository {
             None => self.workspace.clone(),
         };
         let place = CommandPlace {
-            builds: Some(worktrees::builds_folder(&tree.folder)),
+            builds: Some(worktrees::builds_folder(&self.tree(builds.unwrap_or(&command.tree))?.folder)),
             folder: tree.folder,
             project,
             git: Some(self.view(&command.tree)?),

@@ -13,7 +13,7 @@ use crate::lua::api::args::{Args, invalid};
 use crate::lua::convert;
 use crate::lua::request::{OutcomeToLua, Request, outcome_to_nil};
 use crate::lua::vm::Vm;
-use crate::model::command::{BuildFolderUse, CommandLine, ExecCommand, GivenDependencies};
+use crate::model::command::{BuildFolder, CommandLine, ExecCommand, GivenDependencies};
 use crate::model::effect::Effect;
 use crate::model::effect::git::GitOp;
 use crate::model::effect::worktree::{TreeOp, WorktreeOp};
@@ -279,7 +279,7 @@ struct ExecOptions {
     repeatable: bool,
     output: Option<usize>,
     dependencies: Option<GivenDependencies>,
-    builds: Option<BuildFolderUse>,
+    builds: Option<BuildFolder>,
 }
 
 fn exec(lua: &Lua, values: MultiValue) -> Result<Request> {

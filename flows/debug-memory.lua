@@ -16,24 +16,26 @@ local recall = require("./common/memory/recall")
 local repo_listing = require("./common/repo_listing")
 local state = require("./debug-memory/state")
 local ui = require("@nietz/ui")
+local workplace = require("./common/workplace")
 
 local function begin(ctx: nietz.Context): state.Session
 	local params = ctx.params
 	local limits = options.tool_limits(params)
-	local head = git.head()
+	local place = workplace.new(params, ctx.run)
 	local branch = `nietz/{ctx.run}`
-	git.branch(branch, head.commit)
+	git.branch(branch, place.start)
 	local model = llm.model()
 	return {
 		params = params,
 		limits = limits,
 		model = model,
 		doc = memory_files.new(random.uuid(), params.file, ctx.run, model),
+		workplace = place,
 		tree = git.worktree({ name = "debug", branch = branch }),
 		branch = branch,
-		start_commit = head.commit,
-		protected_globs = programs.protected_globs({ protect = params.protect, validate = limits.validate }, head.commit),
-		repo_listing = repo_listing.render(head.commit),
+		start_commit = place.start,
+		protected_globs = programs.protected_globs({ protect = params.protect, validate = limits.validate }, place.start),
+		repo_listing = repo_listing.render(place.start),
 		results = {},
 		commits = {},
 		fix_patterns = {},
@@ -75,6 +77,7 @@ local function run(ctx: nietz.Context)
 	if not removed then
 		ui.say(`The worktree {self.tree.path} stays: {why}`)
 	end
+	workplace.finish(self.workplace)
 	local commit = git.commit_of(self.branch) :: string
 	if commit ~= self.start_commit then
 		show_change(self, commit)
@@ -98,7 +101,7 @@ return nietz.flow({
 	host_api = 2,
 	summary = "Runs the tests, mends what fails, and remembers what worked",
 	params = options.PARAMS,
-	permissions = { llm = true, git = true, exec = { "{test}", "{run}" } },
+	permissions = { llm = true, git = true, exec = { "{test}", "{run}", "{setup}" } },
 	limits = { megabytes = 256, seconds = 10 },
 	budget = { calls = 5000 },
 	collections = recall.collections,

@@ -19,6 +19,7 @@ local show = require("./shots-on-goal/show")
 local state = require("./shots-on-goal/state")
 local tables = require("./shots-on-goal/tables")
 local ui = require("@nietz/ui")
+local workplace = require("./common/workplace")
 
 --- The session's tables, and the debug memory, which this mode only reads.
 local collections = table.clone(tables.collections)
@@ -31,6 +32,7 @@ local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 	local head = git.head()
 	local model_a = llm.model(params.model_a)
 	local model_b = llm.model(params.model_b or params.model_a)
+	local place = workplace.new(params, ctx.run)
 	local rows = record.new(ctx.run)
 	local id = record.add(rows, "session", {
 		initial_goal = params.goal,
@@ -46,10 +48,11 @@ local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 		params = params,
 		models = { model_a, model_b },
 		record = rows,
+		workplace = place,
 		tools = {},
-		start_commit = head.commit,
-		protected_globs = programs.protected_globs(params, head.commit),
-		repo_listing = repo_listing.render(head.commit),
+		start_commit = place.start,
+		protected_globs = programs.protected_globs(params, place.start),
+		repo_listing = repo_listing.render(place.start),
 		root = nil,
 		goals = 0,
 		attempts = 0,
@@ -62,7 +65,7 @@ local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 	recorded_tools.record_all(self)
 	local root = goal.new(self, params.goal, params.validate, nil, 1, nil)
 	self.root = root
-	goal.open(self, root, `nietz/{ctx.run}`, head.commit, nil)
+	goal.open(self, root, `nietz/{ctx.run}`, place.start, nil)
 	return self, root
 end
 
@@ -84,6 +87,7 @@ local function run(ctx: nietz.Context)
 		branch_id = root.branch_id,
 		commit_sha = commit,
 	})
+	workplace.finish(self.workplace)
 	show.session(self.name)
 	if commit ~= root.base_commit then
 		show.autostarts(root.base_commit, commit)
@@ -112,7 +116,7 @@ return nietz.flow({
 	host_api = 2,
 	summary = "Works on a goal in git worktrees with two models in turn, and keeps a record that can be asked",
 	params = options.PARAMS,
-	permissions = { llm = true, git = true, exec = { "{validate}", "{run}" }, notify = true },
+	permissions = { llm = true, git = true, exec = { "{validate}", "{run}", "{setup}" }, notify = true },
 	limits = { megabytes = 256, seconds = 10 },
 	budget = { calls = 10000 },
 	collections = collections,

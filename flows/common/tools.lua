@@ -9,6 +9,7 @@ local llm = require("@nietz/llm")
 local nietz = require("@nietz")
 local programs = require("./programs")
 local text = require("@nietz/text")
+local workplace = require("./workplace")
 
 local tools = {}
 
@@ -76,12 +77,34 @@ end
 --- The arguments of a call, which are valid by the tool's `parameters`.
 type Arguments = { [string]: any }
 
+--- What an attempt has used, and how many of its calls may have changed files.
+export type Usage = { calls: number, written: number, input: number, output: number, cached: number, cost: number? }
+
+--- For whom tools are made, and who is told of each call.
+export type Offer = {
+	tree: git.Handle,
+	workplace: workplace.Workplace,
+	--- What builds begin with.
+	builds: git.Builds?,
+	--- The limits, and the commands that may be run.
+	params: nietz.Values,
+	writing: boolean,
+	--- The commands that say whether the goal is reached.
+	validates: { string },
+	--- Is told what the model does now.
+	on_progress: (what: string) -> (),
+	used: Usage,
+	--- Are told of each tool that is offered, and of each call with its number.
+	on_tool: ((name: string) -> ())?,
+	on_call: (order: number, name: string, input: Arguments, output: string) -> (),
+}
+
 export type Tool = {
 	name: string,
 	description: string,
 	parameters: llm.Schema,
 	writes: boolean,
-	run: (tree: git.Handle, arguments: Arguments, seen: Seen, params: nietz.Values) -> string,
+	run: (tree: git.Handle, arguments: Arguments, seen: Seen, offer: Offer) -> string,
 }
 
 tools.ALL = {
@@ -230,39 +253,20 @@ tools.ALL = {
 		description = "Runs a command at the top of the repository, without the network, and returns its exit code and output. Only the commands that the task allows.",
 		parameters = { type = "object", required = { "command" }, properties = { command = { type = "string" } } },
 		writes = true,
-		run = function(tree, arguments, _, params)
-			local command, why = programs.resolve(params, arguments.command)
+		run = function(tree, arguments, _, offer)
+			local command, why = programs.resolve(offer.params, arguments.command)
 			if command == nil then
 				error(why, 0)
 			end
-			command.seconds = params.command_seconds
+			command.seconds = offer.params.command_seconds
 			-- The worktree is the attempt's own: building or testing in it twice does no harm.
 			command.repeatable = true
-			local ran = tree:exec(command)
+			local ran = workplace.exec(offer.workplace, tree, command, offer.builds)
 			local how = if ran.over == "exit" then `exit code {ran.exit}` else `ended by its limit: {ran.over}`
 			return `{how}\n{ran.output}`
 		end,
 	},
 } :: { Tool }
-
---- What an attempt has used, and how many of its calls may have changed files.
-export type Usage = { calls: number, written: number, input: number, output: number, cached: number, cost: number? }
-
---- For whom tools are made, and who is told of each call.
-export type Offer = {
-	tree: git.Handle,
-	--- The limits, and the commands that may be run.
-	params: nietz.Values,
-	writing: boolean,
-	--- The commands that say whether the goal is reached.
-	validates: { string },
-	--- Is told what the model does now.
-	on_progress: (what: string) -> (),
-	used: Usage,
-	--- Are told of each tool that is offered, and of each call with its number.
-	on_tool: ((name: string) -> ())?,
-	on_call: (order: number, name: string, input: Arguments, output: string) -> (),
-}
 
 --- Added to a result when all commands that validate pass: otherwise models go on, and spoil what they had reached.
 local REACHED = "[all that validates this exits with 0 now. Unless a part of the goal is missing, call no more tools, and say what you did]"
@@ -304,7 +308,7 @@ function tools.offer(offer: Offer): ({ [string]: llm.Tool }, (call: llm.Call, wh
 		if asked[question] then
 			error("you have asked just this already, and nothing has changed since: the answer is above. Go on with it", 0)
 		end
-		local output = tool.run(offer.tree, arguments, seen, params)
+		local output = tool.run(offer.tree, arguments, seen, offer)
 		if not tool.writes then
 			asked[question] = true
 			return output

@@ -17,6 +17,7 @@ local show = require("./show")
 local state = require("./state")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
+local workplace = require("../common/workplace")
 
 local loop = {}
 
@@ -73,13 +74,17 @@ local function run_tests(self: state.Session, commit: string): results.Results
 	command.repeatable = true
 	command.output = MAX_OUTPUT
 	local began = clock.unix()
-	local ran = self.tree:exec(command)
+	-- Only what the project itself builds is kept: what a model has written could spoil what is built for the next run.
+	local ran = workplace.exec(self.workplace, self.tree, command, { keep = commit == self.start_commit })
 	local took = math.max(0, math.round((clock.unix() - began) * 1000))
 	ui.status("")
 	local xml = read_file(self, self.params.junit)
 	local latest = results.read(ran, self.tree.path, xml, function(glob: string): { string }
 		return self.tree:find(glob).paths
 	end)
+	if not latest.ran then
+		self.cannot_run = workplace.cannot_run(self.tree, self.params.test, ran)
+	end
 	if self.params.junit ~= nil and xml == nil then
 		ui.say(`The command left no {self.params.junit} of up to 1 MB: what it wrote is read instead.`)
 	elseif latest.cut then
@@ -195,6 +200,9 @@ end
 
 local function try_fixes(self: state.Session): Ending
 	local latest = run_tests(self, self.start_commit)
+	if self.cannot_run ~= nil then
+		return { status = "escalated", reason = `cannot_run: the tests cannot run here: {self.cannot_run}` }
+	end
 	local ended = ending_without_fix(latest)
 	if ended ~= nil then
 		return ended

@@ -77,6 +77,8 @@ local function run_model(self: state.Session, what: string, writing: boolean, re
 	local used: tools.Usage = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
 	local offered, rejected = tools.offer({
 		tree = self.tree,
+		workplace = self.workplace,
+		builds = {},
 		params = self.limits,
 		writing = writing,
 		validates = { self.params.test },

@@ -2,6 +2,7 @@
 --- What the command line offers, and what follows from it.
 
 local nietz = require("@nietz")
+local workplace = require("../common/workplace")
 
 local options = {}
 
@@ -47,6 +48,10 @@ options.PARAMS = {
 	attempt_tokens = { type = "integer", default = 1000000, min = 1, help = "Tokens that one analysis or fix may use" },
 	test_seconds = { type = "number", default = 120, min = 5, max = 600, help = "Seconds that the tests may take" },
 } :: { [string]: nietz.Param }
+
+for name, param in workplace.PARAMS do
+	options.PARAMS[name] = param
+end
 
 --- Returns the limits of tools and commands, by the names that they have in `common/`.
 function options.tool_limits(params: nietz.Values): nietz.Values

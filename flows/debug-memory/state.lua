@@ -6,6 +6,7 @@ local git = require("@nietz/git")
 local nietz = require("@nietz")
 local recall = require("../common/memory/recall")
 local results = require("../common/memory/results")
+local workplace = require("../common/workplace")
 
 local state = {}
 
@@ -16,6 +17,7 @@ export type Session = {
 	model: string,
 	--- The memory file.
 	doc: documents.Document,
+	workplace: workplace.Workplace,
 	tree: git.Handle,
 	branch: string,
 	--- The commit from which it starts.
@@ -36,6 +38,8 @@ export type Session = {
 	--- Similar failures and patterns of earlier sessions.
 	similar_past: { recall.Past },
 	known_patterns: { recall.Pattern },
+	--- Why the tests cannot run here, if the last run of them could not.
+	cannot_run: string?,
 	tokens: number,
 	cost: number?,
 	tool_calls: number,

@@ -2,6 +2,7 @@
 --- What the command line offers, and what follows from it.
 
 local nietz = require("@nietz")
+local workplace = require("../common/workplace")
 
 local options = {}
 
@@ -44,6 +45,10 @@ options.PARAMS = {
 	memory = { type = "boolean", default = true, help = "Tell the next shot nothing of the debug memory" },
 	list = { type = "boolean", default = false, help = "List the sessions of this workspace" },
 } :: { [string]: nietz.Param }
+
+for name, param in workplace.PARAMS do
+	options.PARAMS[name] = param
+end
 
 --- What `flags` in the record holds: everything but the goal and the models, which have columns of their own.
 function options.flags(params: nietz.Values): nietz.Values

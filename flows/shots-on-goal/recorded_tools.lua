@@ -32,6 +32,8 @@ function recorded_tools.offer(
 ): ({ [string]: llm.Tool }, (call: llm.Call, why: string, so_far: llm.SoFar) -> ())
 	return tools.offer({
 		tree = tree,
+		workplace = self.workplace,
+		builds = nil,
 		params = self.params,
 		writing = writing,
 		validates = validates,

@@ -3,6 +3,7 @@
 
 local nietz = require("@nietz")
 local record = require("./record")
+local workplace = require("../common/workplace")
 
 local state = {}
 
@@ -36,6 +37,7 @@ export type Session = {
 	params: nietz.Values,
 	models: { string },
 	record: record.Record,
+	workplace: workplace.Workplace,
 	--- Ids of tools by name.
 	tools: { [string]: number },
 	--- The commit that protected files come from.

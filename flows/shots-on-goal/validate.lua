@@ -8,6 +8,7 @@ local programs = require("../common/programs")
 local record = require("./record")
 local state = require("./state")
 local ui = require("@nietz/ui")
+local workplace = require("../common/workplace")
 
 local validate = {}
 
@@ -53,7 +54,7 @@ function validate.run(self: state.Session, goal: state.Goal, tree: git.Handle, o
 		command.seconds = self.params.validation_seconds
 		command.repeatable = true
 		local began, ran = leftovers.try(function()
-			return tree:exec(command)
+			return workplace.exec(self.workplace, tree, command)
 		end)
 		if not began then
 			ran = { over = "exit", exit = NOT_RUN, output = ran }

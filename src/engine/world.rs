@@ -276,9 +276,9 @@ impl World {
     }
 
     async fn command(&self, command: &ExecCommand, key: EffectKey, heartbeat: &Heartbeat) -> Result<Value> {
-        let (folder, _held) = self.repository.lend(&command.tree).await?;
-        let ran = self.commands.run(command, &folder, &key.to_string(), &|| heartbeat.beat()).await?;
-        if let Some(text) = self.commands.remark(command, &folder, &ran) {
+        let (place, _held) = self.repository.lend(command).await?;
+        let ran = self.commands.run(command, &place, &key.to_string(), &|| heartbeat.beat()).await?;
+        if let Some(text) = self.commands.remark(command, &place.folder, &ran) {
             self.front.show(&Event::Notice { text });
         }
         Ok(plain(&ran))

@@ -13,6 +13,7 @@ pub mod llm;
 pub(crate) mod network;
 pub mod notify;
 pub(crate) mod path;
+pub(crate) mod place;
 mod secret;
 mod sweep;
 pub(crate) mod telemetry;

@@ -22,6 +22,47 @@ pub struct ExecCommand {
     /// How many bytes of output the flow gets, if the flow sets its own limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<usize>,
+    /// The folders of dependencies that the command finds in its worktree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dependencies: Option<GivenDependencies>,
+    /// The folder for builds; without, the command has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub builds: Option<BuildFolder>,
+}
+
+/// Folders of dependencies that a command finds in its worktree, at the same paths. It may write there; what it writes is
+/// thrown away, or where the system can do no better, refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GivenDependencies {
+    /// The worktree that has them; if absent, the user's checkout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    pub folders: Vec<GivenFolder>,
+}
+
+/// A folder of dependencies: its path, and the digest by which it was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GivenFolder {
+    pub path: String,
+    pub digest: String,
+    /// What in it leads back to the project by a whole path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub editable: Vec<String>,
+}
+
+/// A folder for builds. It belongs to a worktree, is not in it, and is removed with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BuildFolder {
+    /// The worktree that has it; if absent, the command's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// Whether what the command builds is kept for later commands, as for code that the user has written. Else the command
+    /// begins with what is kept, and what it builds is thrown away.
+    #[serde(default)]
+    pub keep: bool,
 }
 
 /// The command line: what is run.

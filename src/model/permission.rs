@@ -161,6 +161,7 @@ const TABLE: &[PermissionRow] = &[
             Use::Function("@nietz/git", "merge_base"),
             Use::Function("@nietz/git", "log"),
             Use::Function("@nietz/git", "staged"),
+            Use::Function("@nietz/git", "dependencies"),
             Use::Function("@nietz/git", "unstaged"),
             Use::Function("@nietz/git", "diff"),
             Use::Function("@nietz/git", "hunks"),

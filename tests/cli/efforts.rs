@@ -208,7 +208,8 @@ fn what_was_thought_is_told_as_a_part_of_what_came_and_counted_once() {
     let ended = env.run(["telling"]).go().exits(0);
     let usage = json!({"input": 10, "output": 90, "reasoning": 80});
     assert_eq!((&ended.ending()["usage"], &ended.of_type("call_ended")[0]["usage"]), (&usage, &usage));
-    assert_eq!(ended.result(), json!({"cached": 0, "input": 10, "output": 90, "reasoning": 80}));
+    let told = json!({"cache_written": 0, "cached": 0, "input": 10, "output": 90, "reasoning": 80});
+    assert_eq!(ended.result(), told);
     let log = env.nietz(["log", "r1"]).go().exits(0);
     assert!(log.stdout.contains("Tea. (90 tokens, 80 of them thinking)"), "{log:?}");
     let runs = env.nietz(["runs", "--json"]).go().exits(0);

@@ -14,6 +14,7 @@ mod cassettes;
 mod collections;
 mod commands;
 mod confined;
+mod dependencies;
 mod dialogue;
 mod disk_faults;
 mod doctor;

@@ -58,6 +58,14 @@ fn nothing_outside_of_the_worktree_can_be_read_written_or_reached() {
     let env = env();
     let home = env.home().display().to_string();
     let work = env.workspace().display().to_string();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = server.local_addr().expect("it is bound").port();
+    let connect = format!(
+        "perl -MSocket -e 'socket(S,PF_INET,SOCK_STREAM,0) and connect(S,sockaddr_in({port},inet_aton(\"127.0.0.1\"))) or \
+         exit 1'"
+    );
+    let send = "perl -MSocket -e 'socket(S,PF_INET,SOCK_DGRAM,0) and connect(S,sockaddr_in(9,inet_aton(\"192.0.2.1\"))) or \
+                exit 1'";
     let probes = [
         ("write the home", format!("echo x > {home}/new")),
         ("truncate a file of the home", format!(": > {home}/secret")),
@@ -72,8 +80,9 @@ fn nothing_outside_of_the_worktree_can_be_read_written_or_reached() {
         ("move a file out", format!("echo x > f; mv f {home}/f")),
         ("remove a file", format!("rm -f {home}/secret; test ! -e {home}/secret")),
         ("write to /tmp", format!("echo x > /tmp/nietz-probe-{}", std::process::id())),
-        ("open a TCP socket", "perl -MSocket -e 'socket(S,PF_INET,SOCK_STREAM,0) or exit 1'".to_owned()),
-        ("open a UDP socket", "perl -MSocket -e 'socket(S,PF_INET,SOCK_DGRAM,0) or exit 1'".to_owned()),
+        ("connect to a server of this machine", connect.clone()),
+        ("send to another machine", send.to_owned()),
+        ("read a terminal of the machine", "cat /dev/console /dev/tty0".to_owned()),
         ("open a socket of the machine", "perl -MSocket -e 'socket(S,PF_UNIX,SOCK_STREAM,0) or exit 1'".to_owned()),
         ("signal its keeper", "kill -0 $PPID".to_owned()),
         (
@@ -95,6 +104,31 @@ fn nothing_outside_of_the_worktree_can_be_read_written_or_reached() {
     assert_eq!(std::fs::read_to_string(env.home().join("secret")).unwrap(), "private\n");
     assert_eq!(env.read("README"), "the user's own\n");
     assert_eq!(git::git(&env.workspace(), ["status", "--porcelain"]), "");
+}
+
+#[test]
+fn test_suites_have_a_loopback_and_terminals_of_their_own() {
+    let env = env();
+    let script = "perl -MIO::Socket::INET -e '
+        my $server = IO::Socket::INET->new(Listen => 1, LocalAddr => \"127.0.0.1\") or die;
+        if (!fork) { my $client = $server->accept; print $client \"from a server of its own\\n\"; exit }
+        my $client = IO::Socket::INET->new(PeerAddr => \"localhost\", PeerPort => $server->sockport) or die;
+        print <$client>; wait'
+        script -qec tty /dev/null";
+    assert_eq!(wrote(&env, script, &[]), "from a server of its own\n/dev/pts/0\r\n");
+    // Two commands never meet: a port that one has is free for the other.
+    let port = "perl -MSocket -e 'socket(S,PF_INET,SOCK_STREAM,0); bind(S,sockaddr_in(4242,INADDR_ANY)) or exit 1'";
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = port.replace("4242", &taken.local_addr().expect("it is bound").port().to_string());
+    assert_eq!(wrote(&env.var("NIETZ_RUN", "r2"), &format!("{port} && echo free"), &[]), "free\n");
+}
+
+#[test]
+fn without_a_namespace_there_is_no_network_at_all() {
+    let env = env().config("commands: {ends: subreaper}\n");
+    let script = "for kind in SOCK_STREAM SOCK_DGRAM; do perl -MSocket -e \"socket(S,PF_INET,$kind,0) or exit 1\" && echo $kind; \
+                  done; script -qec tty /dev/null 2>/dev/null | grep pts; true";
+    assert_eq!(wrote(&env, script, &[]), "");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::cli::doctor::{CheckOutcome, CheckState, DoctorArgs, finding};
 use crate::disk::owner;
 use crate::error::{Code, Failure, Result};
 use crate::host::exec::{Commands, with_defaults};
+use crate::host::place::CommandPlace;
 use crate::host::{git, path};
 use crate::model::command::{CleanupMethod, CommandLine, ExecCommand, Grants};
 use crate::pack::trust::folder_name;
@@ -68,11 +69,13 @@ fn try_out(commands: &Commands, folder: &std::path::Path) -> Result<()> {
         idle: None,
         repeatable: false,
         output: None,
+        dependencies: None,
+        builds: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
         runtime.map_err(|error| Failure::new(Code::Internal, format!("a runtime cannot be made: {error}")))?;
-    let result = runtime.block_on(commands.run(&command, folder, "doctor", &|| {}))?;
+    let result = runtime.block_on(commands.run(&command, &CommandPlace::only(folder), "doctor", &|| {}))?;
     if result.exit == 0 {
         return Ok(());
     }

@@ -52,6 +52,14 @@ pub(super) fn model(machine: &Machine, args: &DoctorArgs) -> Result<Vec<CheckOut
             .hint(format!("`models: {{windows: {{{model}: …}}}}` in config.yaml says it")),
     });
     findings.extend(prices(&client, &model));
+    findings.push(match facts.efforts.as_deref() {
+        Some([]) => finding("effort", CheckState::Ok, "it has no steps of thinking"),
+        Some(efforts) => {
+            let names: Vec<&str> = efforts.iter().map(|effort| effort.name()).collect();
+            finding("effort", CheckState::Ok, format!("it takes {}", names.join(", ")))
+        }
+        None => finding("effort", CheckState::Ok, "it is not known which steps of thinking it has"),
+    });
     Ok(findings)
 }
 

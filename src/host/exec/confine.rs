@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, Rlimit, Signal};
 
-use super::namespace::SHARED;
+use super::namespace::{SHARED, TERMINALS};
 use super::policy::Policy;
 use super::syscall_filter;
 
@@ -15,7 +15,7 @@ use super::syscall_filter;
 pub(super) fn apply_sandbox(policy: &Policy) -> Result<(), String> {
     capabilities().map_err(|error| format!("giving up capabilities: {error}"))?;
     files(policy).map_err(|error| error.to_string())?;
-    syscall_filter::refuse(policy.net, policy.namespace)
+    syscall_filter::refuse(policy.net || policy.loopback, policy.namespace)
 }
 
 /// Drops what this process has inherited, with or without a sandbox: descriptors, the terminal, signal handling. Makes
@@ -104,17 +104,17 @@ fn files(policy: &Policy) -> Result<(), landlock::RulesetError> {
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(newest))?
         .scope(Scope::from_all(newest))?;
-    if !policy.net {
+    if !policy.net && !policy.loopback {
         rules = rules.handle_access(AccessNet::from_all(newest))?;
     }
     // With mounts, a copy without keys covers the original.
     let copies = policy.copies.iter().filter(|_| policy.namespace).map(|(_, original)| original);
-    let shared = policy.namespace.then_some(Path::new(SHARED));
+    let own = [SHARED].into_iter().chain(TERMINALS).filter(|_| policy.namespace).map(Path::new);
     rules
         .create()?
         .add_rules(path_beneath_rules(policy.read.iter().chain(copies), AccessFs::from_read(newest)))?
         .add_rules(path_beneath_rules(
-            policy.write.iter().map(PathBuf::as_path).chain(shared),
+            policy.write.iter().map(PathBuf::as_path).chain(own),
             AccessFs::from_all(newest),
         ))?
         .restrict_self()?;

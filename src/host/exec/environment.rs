@@ -129,6 +129,27 @@ pub(super) fn of(
     variables
 }
 
+/// Variables that name folders for what is built, and the folder of each below the worktree's folder for builds.
+pub(super) const BUILDS: &[(&str, &str)] =
+    &[("CARGO_TARGET_DIR", "cargo"), ("GOCACHE", "go"), ("XDG_CACHE_HOME", "cache")];
+
+/// Caches below the home that tools write while they read: commands may, too, and change nothing by it. The variable that
+/// names one, if commands do not find it by themselves.
+const CACHES: &[(&str, Option<&str>)] = &[
+    (".cache/go-build", Some("GOCACHE")),
+    (".gradle/caches", None),
+    (".gradle/wrapper", None),
+    (".m2/repository", None),
+    (".m2/wrapper", None),
+];
+
+/// Returns the caches that are there and may be shown.
+pub(super) fn caches(ours: &BTreeMap<String, String>, kept: &ProtectedPlaces) -> Vec<(PathBuf, Option<&'static str>)> {
+    let Some(home) = ours.get("HOME").map(Path::new) else { return Vec::new() };
+    let all = CACHES.iter().map(|(place, variable)| (kept.resolve_visible(&home.join(place)), *variable));
+    all.filter_map(|(place, variable)| Some((place?, variable))).collect()
+}
+
 /// Returns the folders of programs and toolchains that a command may read, with links resolved.
 pub(super) fn readable(ours: &BTreeMap<String, String>, kept: &ProtectedPlaces) -> Vec<PathBuf> {
     let toolchains = TOOLCHAINS.iter().flat_map(|toolchain| {
@@ -145,6 +166,13 @@ fn runtime_folder(programs: &Path) -> Option<PathBuf> {
     let parent = programs.parent().filter(|_| programs.file_name().is_some_and(|name| name == "bin"))?;
     let is_runtime = ["pyvenv.cfg", "conda-meta", "lib/node_modules"].iter().any(|marker| parent.join(marker).exists());
     is_runtime.then(|| parent.to_owned())
+}
+
+/// Returns the folder of the Python that an environment is made of.
+pub(super) fn python_base(environment: &Path) -> Option<PathBuf> {
+    let program =
+        environment.join("bin/python").canonicalize().ok().filter(|_| environment.join("pyvenv.cfg").exists())?;
+    Some(program.parent()?.parent()?.to_owned())
 }
 
 /// Returns the paths of Cargo's configuration, by both of its names: builds need it, and it may hold keys.

@@ -84,7 +84,7 @@ fn supervise_by(ends: CleanupMethod, policy: &mut Policy, words: &[OsString]) ->
     let done = match ends {
         CleanupMethod::Namespace => {
             policy.namespace = true;
-            let first = namespace::start(policy, || match oversee(policy, words, None) {
+            let first = namespace::start(policy, |policy| match oversee(policy, words, None) {
                 CommandEnd { lifeline_ended: true, .. } => LIFELINE_ENDED,
                 CommandEnd { report, .. } => u8::from(tell(policy, &report).is_err()),
             });
@@ -96,15 +96,25 @@ fn supervise_by(ends: CleanupMethod, policy: &mut Policy, words: &[OsString]) ->
         CleanupMethod::Cgroup => {
             let group = Cgroup::make(policy.tasks())?;
             policy.cgroup = Some(group.entrance());
-            oversee(policy, words, Some(&group))
+            oversee_with_links(policy, words, Some(&group))
         }
-        CleanupMethod::Subreaper => oversee(policy, words, None),
+        CleanupMethod::Subreaper => oversee_with_links(policy, words, None),
     };
     if done.lifeline_ended {
         return Ok(Ok(true));
     }
     let _ = tell(policy, &done.report);
     Ok(Ok(false))
+}
+
+/// Runs a command where there are no mounts.
+fn oversee_with_links(policy: &Policy, words: &[OsString], group: Option<&Cgroup>) -> CommandEnd {
+    if let Err(why) = policy.mounts.link() {
+        return CommandEnd { report: Report::NotStarted(why), lifeline_ended: false };
+    }
+    let end = oversee(policy, words, group);
+    policy.mounts.unlink();
+    end
 }
 
 /// Enters the sandbox and becomes the command. Returns only if that fails.
@@ -114,7 +124,13 @@ pub(crate) fn become_command(arguments: &[OsString]) -> ExitCode {
     let Ok(report_file) = std::fs::File::create(&policy.report) else { return ExitCode::FAILURE };
     let report = match enter_sandbox(&policy) {
         Err(why) => Report::NoSandbox(why),
-        Ok(()) => Report::NotStarted(Command::new(&words[0]).args(&words[1..]).exec().to_string()),
+        Ok(()) => {
+            let mut command = Command::new(&words[0]);
+            if policy.namespace {
+                command.envs(&policy.variables);
+            }
+            Report::NotStarted(command.args(&words[1..]).exec().to_string())
+        }
     };
     // Without the report, the helper reports that the command exited with this code.
     let _ = serde_json::to_writer(report_file, &report);

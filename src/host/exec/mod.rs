@@ -16,6 +16,8 @@ mod confine;
 mod copies;
 mod environment;
 pub(crate) mod helper;
+mod mount_calls;
+mod mounts;
 mod namespace;
 mod output;
 mod oversee;
@@ -38,6 +40,7 @@ use tokio::time::Instant;
 
 use crate::disk;
 use crate::error::{Code, Failure, Result};
+use crate::host::place::CommandPlace;
 use crate::host::{path, sweep};
 use crate::model::command::{
     CleanupMethod, CommandLimits, CommandLine, CommandOutcome, ExecCommand, Grants, TerminationReason,
@@ -129,22 +132,22 @@ enum Report {
 }
 
 impl Commands {
-    /// Runs a command in a folder. `alive` is called whenever the command writes something.
+    /// Runs a command in its place. `alive` is called whenever the command writes something.
     ///
     /// # Errors
     ///
     /// `command-failed` if the command cannot be started or left processes that could not be ended, `sandbox-missing` if
     /// there is no sandbox. An exit code other than 0 is no error.
-    pub async fn run(
+    pub(crate) async fn run(
         &self,
         command: &ExecCommand,
-        folder: &Path,
+        place: &CommandPlace,
         name: &str,
         alive: &dyn Fn(),
     ) -> Result<CommandOutcome> {
         let private = PrivateFolder::make()?;
         let kept = self.protected_places();
-        let mut policy = Policy::new(self, &kept, folder, &private.0)?;
+        let mut policy = Policy::new(self, &kept, place, command, &private.0)?;
         let (written, memory) = self.usage.remaining(self.limits)?;
         policy.written = policy.written.min(written);
         policy.memory = policy.memory.min(memory);

@@ -1,13 +1,16 @@
 //! The policy of a command: what it may touch, in the form that is passed to the helper.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::mounts::{GitMount, Mounts, View, make_place};
 use super::protected_places::ProtectedPlaces;
 use super::{Commands, copies, environment, processes};
 use crate::error::{Code, Failure, Result};
-use crate::model::command::{CleanupMethod, CommandLimits};
+use crate::host::place::{CommandPlace, GitView, OBJECTS};
+use crate::model::command::{BuildFolder, CleanupMethod, CommandLimits, ExecCommand, GivenDependencies};
 use crate::model::text::line;
 
 /// Folders that programs need to start, without personal files. In a namespace, `/proc` shows only the processes of the
@@ -189,8 +192,10 @@ pub(super) struct Policy {
     pub net: bool,
     /// The method that ends left-over processes; the first that works, if none is named.
     pub ends: Option<CleanupMethod>,
-    /// Set by the helper: whether the command runs in a PID namespace, and the control group that it joins.
+    /// Set by the helper: whether the command runs in a PID namespace, whether it has a loopback of its own, and the control
+    /// group that it joins.
     pub namespace: bool,
+    pub loopback: bool,
     pub cgroup: Option<PathBuf>,
     pub read: Vec<PathBuf>,
     pub write: Vec<PathBuf>,
@@ -198,6 +203,10 @@ pub(super) struct Policy {
     pub kept: Vec<PathBuf>,
     /// The folder that replaces the machine's shared memory, where mounts can be made.
     pub shared: PathBuf,
+    /// What stands in other places than its own.
+    pub mounts: Mounts,
+    /// Variables for a command in a namespace of mounts.
+    pub variables: BTreeMap<String, String>,
     /// Copies without keys and their originals. Only where mounts can be made can a command read them.
     pub copies: Vec<ConfigCopy>,
     pub processes: u64,
@@ -209,7 +218,14 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    pub(super) fn new(commands: &Commands, kept: &ProtectedPlaces, folder: &Path, private: &Path) -> Result<Policy> {
+    pub(super) fn new(
+        commands: &Commands,
+        kept: &ProtectedPlaces,
+        place: &CommandPlace,
+        command: &ExecCommand,
+        private: &Path,
+    ) -> Result<Policy> {
+        let folder = place.folder.as_path();
         let temporary = private.join("tmp");
         let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         read.extend(ETC.iter().map(|name| Path::new("/etc").join(name)));
@@ -231,6 +247,35 @@ impl Policy {
         std::fs::create_dir_all(&shared).map_err(|error| Failure::io(&shared, "create", &error))?;
         let (in_place, copies) = configuration(commands, private)?;
         read.extend(in_place);
+        let mut mounts = Mounts::default();
+        let mut kept_folders = vec![folder.to_owned(), private.to_owned()];
+        if let Some(given) = &command.dependencies {
+            add_dependencies(&mut mounts, given, place, private)?;
+            let sources = mounts.dependencies.iter().map(|view| &view.source);
+            let bases = sources.clone().filter_map(|source| kept.resolve_visible(&environment::python_base(source)?));
+            read.extend(bases.chain(sources.cloned()));
+        }
+        let mut variables = BTreeMap::new();
+        for (at, (source, name)) in environment::caches(&commands.environment, kept).into_iter().enumerate() {
+            mounts.caches.push(View::new(&source, &source, private, &format!("cache-{at}"))?);
+            write.push(source.clone());
+            variables.extend(name.map(|name| (name.to_owned(), source.display().to_string())));
+        }
+        if let (Some(BuildFolder { keep, .. }), Some(builds)) = (&command.builds, &place.builds) {
+            std::fs::create_dir_all(builds).map_err(|error| Failure::io(builds, "create", &error))?;
+            match keep {
+                true => kept_folders.push(builds.clone()),
+                false => mounts.caches.push(View::new(builds, builds, private, "builds")?),
+            }
+            write.push(builds.clone());
+            let folders = environment::BUILDS.iter();
+            variables.extend(folders.map(|(name, part)| ((*name).to_owned(), builds.join(part).display().to_string())));
+        }
+        if let Some(view) = place.git.as_ref().filter(|_| !commands.grants.no_sandbox) {
+            mounts.git = Some(git_mount(view, folder, private)?);
+            write.push(private.join("git"));
+            read.push(private.join("git-file"));
+        }
         let limits = commands.limits;
         let megabytes = |limit: Option<u64>, default: u64| limit.map_or(default, |limit| limit.saturating_mul(1 << 20));
         Ok(Policy {
@@ -241,11 +286,14 @@ impl Policy {
             net: commands.grants.net,
             ends: commands.ends,
             namespace: false,
+            loopback: false,
             cgroup: None,
             read,
             write,
-            kept: vec![folder.to_owned(), private.to_owned()],
+            kept: kept_folders,
             shared,
+            mounts,
+            variables,
             copies,
             processes: limits.processes.unwrap_or(PROCESSES),
             memory: megabytes(limits.megabytes, default_memory()),
@@ -269,6 +317,42 @@ impl Policy {
             Failure::new(Code::CommandFailed, message).hint("TMPDIR and the folder's own path have to be UTF-8")
         })
     }
+}
+
+/// Adds the folders of dependencies that a command finds in its worktree.
+fn add_dependencies(
+    mounts: &mut Mounts,
+    given: &GivenDependencies,
+    place: &CommandPlace,
+    private: &Path,
+) -> Result<()> {
+    let (folder, project) = (&place.folder, &place.project);
+    for (at, given) in given.folders.iter().enumerate() {
+        let source = project.join(&given.path);
+        // A file of the worktree, or a link, in that place is what the branch has there.
+        if !source.is_dir() || !make_place(folder, &given.path) {
+            continue;
+        }
+        let source = source.canonicalize().map_err(|error| Failure::io(&source, "read", &error))?;
+        mounts.dependencies.push(View::new(&source, &folder.join(&given.path), private, &format!("given-{at}"))?);
+        mounts.editable.extend(given.editable.iter().cloned());
+    }
+    // A folder around the command's own would hide them.
+    let hides = [folder.as_path(), private].iter().any(|own| own.starts_with(project));
+    if !mounts.dependencies.is_empty() && !hides {
+        mounts.project = Some(project.clone());
+    }
+    Ok(())
+}
+
+/// Makes the git folder of a command.
+fn git_mount(view: &GitView, folder: &Path, private: &Path) -> Result<GitMount> {
+    let (git, file) = (private.join("git"), private.join("git-file"));
+    view.write(&git)?;
+    std::fs::write(&file, format!("gitdir: {}\n", git.display()))
+        .map_err(|error| Failure::io(&file, "write", &error))?;
+    let objects_target = git.join(OBJECTS);
+    Ok(GitMount { folder: git, file, target: folder.join(".git"), objects: view.objects.clone(), objects_target })
 }
 
 fn not_shown(place: &Path) -> Failure {

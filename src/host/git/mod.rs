@@ -8,6 +8,7 @@
 //! - `worktrees` makes and removes worktrees (each a `worktree`); `commits` commits and restores them, with `stage` and
 //!   `host::sweep`, which cope with any state in which commands leave a folder; `files` and `search` read and write in
 //!   them through `host::confined`, which cannot leave them;
+//! - `dependencies` finds the folders of dependencies that git ignores; `view` is what commands see of the repository;
 //! - `folders` checks that the repository is the workspace's own; `user_config` says which of the user's settings apply;
 //! - `fetch` fetches one commit of somebody's repository.
 //!
@@ -19,6 +20,7 @@ mod branches;
 mod brings;
 mod call;
 mod commits;
+mod dependencies;
 pub mod fetch;
 mod files;
 mod folders;
@@ -31,6 +33,7 @@ mod search;
 mod stage;
 mod revisions;
 mod uncommitted;
+mod view;
 mod worktree;
 mod worktrees;
 
@@ -43,6 +46,8 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 use crate::error::{Code, Failure, Result};
 use crate::host::path;
+use crate::host::place::CommandPlace;
+use crate::model::command::ExecCommand;
 use crate::model::effect::git::{GitBefore, GitOp, GitOutcome, NewBranch};
 use crate::model::effect::worktree::{TreeBefore, TreeOp, TreeOutcome, WorktreeOp};
 use crate::model::git::GitLimits;
@@ -209,6 +214,7 @@ impl Repository {
             GitOp::Files { commit, glob } => GitOutcome::Files(this.files(commit, glob)?),
             GitOp::Merge { from, into, message } => GitOutcome::Merge(this.merge(from, into, message, now)?),
             GitOp::Worktree { name, branch } => GitOutcome::Worktree(this.worktree(name, branch, again)?),
+            GitOp::Dependencies { tree } => GitOutcome::Dependencies(this.dependencies(tree.as_deref())?),
         })
     }
 
@@ -242,15 +248,33 @@ impl Repository {
         })
     }
 
-    /// Returns the folder of a worktree, for a command that runs in it, and a guard: git does nothing there until it is
-    /// dropped.
+    /// Returns the place of a command in a worktree, and guards: git does nothing there, nor where its dependencies are from,
+    /// until they are dropped.
     ///
     /// # Errors
     ///
     /// `git-failed` if there is no such worktree.
-    pub async fn lend(&self, tree: &str) -> Result<(PathBuf, OwnedRwLockReadGuard<()>)> {
-        let held = self.locks_of(tree).commands.read_owned().await;
-        Ok((self.tree(tree)?.folder().to_owned(), held))
+    pub(crate) async fn lend(&self, command: &ExecCommand) -> Result<(CommandPlace, Vec<OwnedRwLockReadGuard<()>>)> {
+        let from = command.dependencies.as_ref().and_then(|given| given.from.as_deref());
+        let builds = command.builds.as_ref().and_then(|builds| builds.of.as_deref());
+        // Each once and in one order, or two commands could wait for each other.
+        let names: BTreeSet<&str> = [Some(command.tree.as_str()), from, builds].into_iter().flatten().collect();
+        let mut held = Vec::new();
+        for name in names {
+            held.push(self.locks_of(name).commands.read_owned().await);
+        }
+        let tree = self.tree(&command.tree)?;
+        let project = match from {
+            Some(from) => self.tree(from)?.folder,
+            None => self.workspace.clone(),
+        };
+        let place = CommandPlace {
+            builds: Some(worktrees::builds_folder(&self.tree(builds.unwrap_or(&command.tree))?.folder)),
+            folder: tree.folder,
+            project,
+            git: Some(self.view(&command.tree)?),
+        };
+        Ok((place, held))
     }
 
     fn locks_of(&self, tree: &str) -> WorktreeLocks {
@@ -280,6 +304,7 @@ impl Repository {
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }
             | GitOp::Files { .. }
+            | GitOp::Dependencies { .. }
             | GitOp::Worktree { .. } => Ok(GitBefore::Nothing {}),
         }
     }
@@ -309,6 +334,7 @@ impl Repository {
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }
             | GitOp::Files { .. }
+            | GitOp::Dependencies { .. }
             | GitOp::Worktree { .. } => None,
         }
     }

@@ -82,6 +82,7 @@ impl Repository {
         }
         let _lock = self.lock_worktrees()?;
         remove_folder(&removal_folder(&folder))?;
+        remove_folder(&builds_folder(&folder))?;
         remove_folder(&git_dir)?;
         Ok(true)
     }
@@ -187,8 +188,14 @@ impl Worktree<'_> {
             let _lock = self.repository.lock_worktrees()?;
             remove_folder(&self.git_dir)?;
         }
-        remove_folder(&gone)
+        remove_folder(&gone)?;
+        remove_folder(&builds_folder(&self.folder))
     }
+}
+
+/// Returns the folder for what commands in a worktree build. It is beside the worktree, whose restoration spares it.
+pub(super) fn builds_folder(folder: &Path) -> PathBuf {
+    folder.with_extension("builds")
 }
 
 /// Returns the folder of a worktree during its removal.

@@ -13,7 +13,7 @@ use crate::lua::api::args::{Args, invalid};
 use crate::lua::convert;
 use crate::lua::request::{OutcomeToLua, Request, outcome_to_nil};
 use crate::lua::vm::Vm;
-use crate::model::command::{CommandLine, ExecCommand};
+use crate::model::command::{BuildFolder, CommandLine, ExecCommand, GivenDependencies};
 use crate::model::effect::Effect;
 use crate::model::effect::git::GitOp;
 use crate::model::effect::worktree::{TreeOp, WorktreeOp};
@@ -51,6 +51,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("worktree", worktree)?
         .effect("tree", tree)?
         .effect("exec", exec)?
+        .effect("dependencies", dependencies)?
         .build();
     Ok(ModuleBuilder::new(vm)?.luau(include_str!("git.luau"), native)?.build())
 }
@@ -262,6 +263,11 @@ fn tree(lua: &Lua, values: MultiValue) -> Result<Request> {
     Ok(Request::Effect(Box::new(Effect::Worktree(WorktreeOp { tree, op })), present))
 }
 
+fn dependencies(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let tree = Args::new(lua, "dependencies", values).maybe_text(0)?;
+    Ok(git(GitOp::Dependencies { tree }, convert::to_lua))
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ExecOptions {
@@ -272,12 +278,15 @@ struct ExecOptions {
     #[serde(default)]
     repeatable: bool,
     output: Option<usize>,
+    dependencies: Option<GivenDependencies>,
+    builds: Option<BuildFolder>,
 }
 
 fn exec(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "worktree:exec", values);
     let tree = args.text(0)?;
-    let ExecOptions { program, shell, seconds, idle, repeatable, output } = args.data(1, "options")?;
+    let ExecOptions { program, shell, seconds, idle, repeatable, output, dependencies, builds } =
+        args.data(1, "options")?;
     let run = match (program, shell) {
         (Some(words), None) if words.first().is_some_and(|program| !program.is_empty()) => CommandLine::Program(words),
         (None, Some(text)) if !text.trim().is_empty() => CommandLine::Shell(text),
@@ -294,6 +303,6 @@ fn exec(lua: &Lua, values: MultiValue) -> Result<Request> {
     if output.is_some_and(|most| !(1024..=MOST_OUTPUT).contains(&most)) {
         return Err(invalid(format!("worktree:exec: output goes from 1024 to {MOST_OUTPUT} bytes")));
     }
-    let command = ExecCommand { tree, run, seconds, idle, repeatable, output };
+    let command = ExecCommand { tree, run, seconds, idle, repeatable, output, dependencies, builds };
     Ok(Request::Effect(Box::new(Effect::Exec(command)), convert::to_lua))
 }

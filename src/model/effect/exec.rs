@@ -31,7 +31,13 @@ impl EffectFacts for ExecCommand {
     }
 
     fn dependencies(&self) -> Dependencies {
-        Dependencies { reads: vec![tree_resource(&self.tree)], writes: vec![tree_resource(&self.tree)] }
+        let from = self.dependencies.as_ref().and_then(|given| given.from.as_deref());
+        let builds = self.builds.as_ref().and_then(|builds| builds.of.as_deref());
+        let mut on: Vec<&str> = [Some(self.tree.as_str()), from, builds].into_iter().flatten().collect();
+        on.sort_unstable();
+        on.dedup();
+        let reads = on.into_iter().map(tree_resource).collect();
+        Dependencies { reads, writes: vec![tree_resource(&self.tree)] }
     }
 
     fn request(&self) -> Value {

@@ -80,6 +80,11 @@ pub enum GitOp {
     Merge { from: String, into: String, message: String },
     /// Makes a worktree on a branch.
     Worktree { name: String, branch: String },
+    /// Finds the folders of dependencies that git ignores, in the user's checkout or in a worktree.
+    Dependencies {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<String>,
+    },
 }
 
 /// The outcome of a request.
@@ -100,6 +105,27 @@ pub enum GitOutcome {
     Files(FoundFiles),
     Merge(Merged),
     Worktree(NewWorktree),
+    Dependencies(FoundDependencies),
+}
+
+/// Folders of dependencies, which git ignores.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FoundDependencies {
+    pub folders: Vec<DependencyFolder>,
+    /// Whether there are more.
+    pub cut: bool,
+}
+
+/// A folder of dependencies, as it was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DependencyFolder {
+    pub path: String,
+    pub files: u64,
+    pub bytes: u64,
+    /// A digest of the paths, sizes and times of its files.
+    pub digest: String,
+    /// What in it leads back to the project by a whole path: editable installs, and links of a workspace.
+    pub editable: Vec<String>,
 }
 
 /// Where the repository is, and what is checked out.
@@ -233,6 +259,7 @@ impl GitOp {
             GitOp::Branch { name, .. } => (vec![name], Some(name)),
             GitOp::Merge { from, into, .. } => (vec![into, from], Some(into)),
             GitOp::Worktree { branch, .. } => (vec![branch], None),
+            GitOp::Dependencies { .. } => (Vec::new(), None),
         }
     }
 }
@@ -267,6 +294,7 @@ impl EffectFacts for GitOp {
             | GitOp::Files { .. }
             | GitOp::Snapshot
             | GitOp::Delete { .. }
+            | GitOp::Dependencies { .. }
             | GitOp::Worktree { .. } => Recovery::Retry,
         }
     }
@@ -295,6 +323,7 @@ impl EffectFacts for GitOp {
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }
             | GitOp::Files { .. }
+            | GitOp::Dependencies { .. }
             | GitOp::Snapshot => &[Permission::GitRead],
             GitOp::Branch { .. } | GitOp::Delete { .. } | GitOp::Merge { .. } | GitOp::Worktree { .. } => {
                 &[Permission::Git]
@@ -316,7 +345,11 @@ impl EffectFacts for GitOp {
         if let GitOp::Worktree { name, .. } = self {
             writes.push(tree_resource(name));
         }
-        Dependencies { reads: on.into_iter().map(branch_resource).collect(), writes }
+        let mut reads: Vec<String> = on.into_iter().map(branch_resource).collect();
+        if let GitOp::Dependencies { tree: Some(tree) } = self {
+            reads.push(tree_resource(tree));
+        }
+        Dependencies { reads, writes }
     }
 
     fn request(&self) -> Value {
@@ -342,6 +375,7 @@ impl EffectFacts for GitOp {
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }
             | GitOp::Files { .. }
+            | GitOp::Dependencies { .. }
             | GitOp::Worktree { .. } => {}
         }
     }

@@ -19,6 +19,9 @@ use crate::model::chat::{ChatRequest, Message, Role, Tool, ToolCall, ToolChoice}
 /// bind their thinking to the system prompt, which must not change from one call to the next.
 pub(in crate::host::llm) const BEGIN: &str = "Begin with a tool: call one of them before you answer.";
 
+/// The most tokens of a reply that must call a tool, at a server of one's own, where the flow sets no limit.
+const FORCED_OUTPUT: u32 = 8192;
+
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -127,8 +130,10 @@ pub(in crate::host::llm) fn body(context: CallContext<'_>, request: &ChatRequest
         MaxTokensField::MaxCompletionTokens => !profile.refuses(RequestPart::MaxCompletionTokens),
         MaxTokensField::MaxTokens => profile.refuses(RequestPart::MaxTokens),
     };
-    let limit =
-        request.max_tokens.map(|limit| catalogue::within_output(provider, model, profile.within_largest(limit)));
+    // A grammar keeps some models from ending that have been made to call a tool.
+    let forced = request.wants_tool() && provider.is_on_this_machine();
+    let limit = request.max_tokens.or(forced.then_some(FORCED_OUTPUT));
+    let limit = limit.map(|limit| catalogue::within_output(provider, model, profile.within_largest(limit)));
     let thinking = effort::thinking(context, request);
     let with_tools = profile.effort_with_tools.as_deref().filter(|_| {
         !request.tools.is_empty()

@@ -14,6 +14,7 @@ use super::stream;
 use crate::error::{Code, Failure, Result, nearest};
 use crate::host::Models;
 use crate::host::secret::KeySource;
+use crate::model::chat::Effort;
 use crate::model::text::excerpt;
 
 /// Why the configured model is the default.
@@ -62,6 +63,8 @@ pub struct ModelFacts {
     pub why: String,
     /// Its provider, if that is one over the network.
     pub provider: Option<ProviderFacts>,
+    /// The steps of thinking that it has, if that is known.
+    pub efforts: Option<Vec<Effort>>,
 }
 
 /// A provider as it is used, without secrets.
@@ -270,9 +273,11 @@ impl Resolver {
         let facts = |model: &str| {
             let (name, model) = model.split_once('/')?;
             let provider = self.settings.providers.iter().find(|provider| provider.name == name)?;
-            Some(ProviderFacts::of(provider, model))
+            let efforts = families::profile(provider, model).efforts.map(|efforts| efforts.into_iter().collect());
+            Some((ProviderFacts::of(provider, model), efforts))
         };
-        Ok(ModelFacts { provider: model.as_deref().and_then(facts), model, why })
+        let (provider, efforts) = model.as_deref().and_then(facts).unzip();
+        Ok(ModelFacts { provider, efforts: efforts.flatten(), model, why })
     }
 
     /// Returns the model that a provider's bare name means.

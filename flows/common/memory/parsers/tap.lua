@@ -148,7 +148,9 @@ local function describe(self: report.Report, point: Point, noted: documents.Docu
 		table.insert(places, at)
 	end
 	-- Without a code and a name it is an assertion that failed.
-	local untold = noted.code == nil and name == nil and (point.below == "" or string.find(point.below, "Failed test", 1, true) ~= nil)
+	local untold = noted.code == nil
+		and name == nil
+		and (point.note ~= nil or point.below == "" or string.find(point.below, "Failed test", 1, true) ~= nil)
 	local assertion = noted.code == "ERR_ASSERTION" or name == "AssertionError" or untold
 	self.errors += if assertion then 0 else 1
 	local expected, actual = as_text(noted.expected), as_text(noted.actual)

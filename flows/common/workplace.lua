@@ -58,8 +58,15 @@ end
 
 --- Returns the commit that a session starts from, and says what of the files is not in it.
 local function start_commit(params: nietz.Values): string
-	local head, now = git.head().commit, git.snapshot()
-	if not now.changed then
+	local head = git.head().commit
+	local seen, now = leftovers.try(git.snapshot)
+	if not seen then
+		if params.with_changes then
+			nietz.fail(`the files as they are cannot be taken: {now}`, "commit them, or leave --with-changes out")
+		end
+		ui.say(`Git cannot say what is not committed: {now}`)
+		return head
+	elseif not now.changed then
 		return head
 	end
 	local changed = git.changed(head, now.commit)

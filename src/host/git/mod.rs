@@ -272,7 +272,7 @@ impl Repository {
             builds: Some(worktrees::builds_folder(&self.tree(builds.unwrap_or(&command.tree))?.folder)),
             folder: tree.folder,
             project,
-            git: Some(self.view(&command.tree)?),
+            git: self.view(&command.tree).map_err(|why| self.remark(format!("commands see no history: {why}"))).ok(),
         };
         Ok((place, held))
     }

@@ -16,11 +16,14 @@ pub(super) enum Content<'a> {
 
 /// A part of a content. Files are `data:` URLs.
 #[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 pub(super) enum Part<'a> {
-    InputText { text: &'a str },
-    InputImage { image_url: String },
-    InputFile { filename: &'a str, file_data: String },
+    #[serde(rename = "input_text")]
+    Text { text: &'a str },
+    #[serde(rename = "input_image")]
+    Image { image_url: String },
+    #[serde(rename = "input_file")]
+    File { filename: &'a str, file_data: String },
 }
 
 impl<'a> Content<'a> {
@@ -30,7 +33,7 @@ impl<'a> Content<'a> {
             return Content::Text(&message.content);
         }
         let files = message.attachments.iter().map(part);
-        let text = (!message.content.is_empty()).then_some(Part::InputText { text: &message.content });
+        let text = (!message.content.is_empty()).then_some(Part::Text { text: &message.content });
         // What is asked about the files stands behind them, as on the other wires.
         Content::Parts(files.chain(text).collect())
     }
@@ -38,7 +41,7 @@ impl<'a> Content<'a> {
 
 fn part(attachment: &Attachment) -> Part<'_> {
     match attachment.media_type.as_str() {
-        media::PDF => Part::InputFile { filename: &attachment.name, file_data: attachment.data_url() },
-        _ => Part::InputImage { image_url: attachment.data_url() },
+        media::PDF => Part::File { filename: &attachment.name, file_data: attachment.data_url() },
+        _ => Part::Image { image_url: attachment.data_url() },
     }
 }

@@ -111,8 +111,8 @@ fn request(entry: &Value) -> String {
 /// Formats what a process ended with: why, where it failed, and what its calls cost.
 fn end(end: &Value) -> String {
     let spent: Vec<Spent> = Deserialize::deserialize(&end["spent"]).unwrap_or_default();
-    let cost = budget::cost(&spent).filter(|cost| *cost > 0.0).map(|cost| format!("${}", budget::dollars(cost)));
-    let saved = budget::saved(&spent).map(|saved| format!("caching saved ${}", budget::dollars(saved)));
+    let cost = budget::cost(&spent).filter(|cost| *cost > 0.0).map(budget::dollars_with_sign);
+    let saved = budget::saved(&spent).map(|saved| format!("caching saved {}", budget::dollars_with_sign(saved)));
     let message = end["failure"]["message"].as_str().map(str::to_owned);
     message.into_iter().chain(cost).chain(saved).collect::<Vec<_>>().join(" · ")
 }

@@ -320,9 +320,22 @@ pub fn dollars(cost: f64) -> String {
     }
 }
 
+/// Formats US dollars with their sign, as [`dollars`].
+pub fn dollars_with_sign(cost: f64) -> String {
+    match dollars(cost).strip_prefix("less than ") {
+        Some(least) => format!("less than ${least}"),
+        None => format!("${}", dollars(cost)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn little_money_has_its_sign_before_the_number() {
+        assert_eq!([0.00002, 0.05, 12.0].map(dollars_with_sign), ["less than $0.0001", "$0.0500", "$12.00"]);
+    }
 
     fn span(text: &str) -> Option<f64> {
         text.parse::<TimeLimit>().ok().map(|span| span.0.as_secs_f64())

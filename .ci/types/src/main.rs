@@ -21,6 +21,12 @@ use crate::samples::Source;
 /// What flows have beside the modules, and the analyser does not know.
 const GLOBALS: &str = include_str!("../globals");
 
+/// Returns the folder of this package as cargo names it when it runs it: a program that was built for one checkout may be run for
+/// another one.
+fn here() -> String {
+    std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned())
+}
+
 fn main() -> ExitCode {
     let missed = planted::missed(&faults(&planted::sources(), &[]));
     if !missed.is_empty() {
@@ -28,7 +34,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let sources = tree::sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    let sources = tree::sources(&Path::new(&here()).join("../.."));
     let faults = faults(&sources, &wanted);
     for fault in &faults {
         println!("{fault}");

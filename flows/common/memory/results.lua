@@ -116,7 +116,7 @@ local function place_failures(found: report.Report, top: string, find: places.Fi
 			test.file = path_of(found, test.file, top)
 			continue
 		end
-		local frames = test.frames or {}
+		local frames: { report.Location } = test.frames or {}
 		for _, frame in frames do
 			-- A runner that was begun in a folder of its own tells all places from there.
 			if frame.file == failure.test_file and found.root ~= nil then

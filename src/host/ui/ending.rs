@@ -153,7 +153,7 @@ fn money(cost: Option<f64>) -> String {
     match cost {
         None => "price unknown".to_owned(),
         Some(0.0) => "free".to_owned(),
-        Some(cost) => format!("${}", budget::dollars(cost)),
+        Some(cost) => budget::dollars_with_sign(cost),
     }
 }
 

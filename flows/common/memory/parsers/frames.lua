@@ -88,7 +88,7 @@ function frames.java(block: string): { Location }
 			-- In front of a class may stand its loader and its module.
 			local package = string.match(string.match(class, "([^/]*)$") or "", "^(.*)%.") or ""
 			local folder = if package == "" then "" else (string.gsub(package, "%.", "/")) .. "/"
-			local place: Location = { file = folder .. file, line = tonumber(line), ["function"] = name, partial = true }
+			local place: Location = { file = folder .. (file :: string), line = tonumber(line), ["function"] = name, partial = true }
 			table.insert(list, place)
 		end
 	end
@@ -100,8 +100,8 @@ function frames.ruby(block: string): { Location }
 	local list: { Location } = {}
 	for _, row in text.lines(block) do
 		local file, line, rest = string.match(row, "^%s*#?%s*([^%s:][^:]*%.rb):(%d+)(.*)$")
-		if file ~= nil and (rest == "" or string.find(rest, "^:in ")) then
-			add(list, file, line, string.match(rest, "^:in [`'](.-)'$"))
+		if file ~= nil and (rest == "" or string.find(rest :: string, "^:in ")) then
+			add(list, file, line, string.match(rest :: string, "^:in [`'](.-)'$"))
 		end
 	end
 	return list

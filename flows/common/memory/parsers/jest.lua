@@ -54,7 +54,7 @@ local function add_listed(self: report.Report, lines: { string })
 				file = nil
 				continue
 			end
-			while #groups > 0 and groups[#groups].indent >= #lead do
+			while #groups > 0 and groups[#groups].indent >= #(lead :: string) do
 				table.remove(groups)
 			end
 			local passed = string.match(rest, "^✓ (.+)$")
@@ -75,7 +75,7 @@ local function add_listed(self: report.Report, lines: { string })
 				table.insert(parts, skipped)
 				report.add_skip(self, table.concat(parts, " › "), { file = file })
 			elseif string.find(rest, "^✕") == nil then
-				table.insert(groups, { indent = #lead, name = rest })
+				table.insert(groups, { indent = #(lead :: string), name = rest })
 			end
 		end
 	end

@@ -138,7 +138,7 @@ function jvm.gradle(output: string): report.Report?
 			-- The short form: `org.opentest4j.AssertionFailedError at CartTest.java:19`.
 			local kind, file, row = string.match(text.trim(block), "^([%w_%.%$]+) at (%S+%.%a+):(%d+)$")
 			if kind ~= nil then
-				local place: report.Location = { file = file, line = tonumber(row), partial = true }
+				local place: report.Location = { file = file :: string, line = tonumber(row), partial = true }
 				failure.error_name, failure.error_message, failure.frames = kind, kind, { place }
 				failure.test_file, failure.test_line = file, tonumber(row)
 			end
@@ -153,8 +153,8 @@ function jvm.gradle(output: string): report.Report?
 	if completed ~= nil then
 		-- What passed is only listed where the build asks for it.
 		self.total = tonumber(completed) :: number
-		self.failed = report.number_before(rest, "failed")
-		self.skipped = report.number_before(rest, "skipped")
+		self.failed = report.number_before(rest :: string, "failed")
+		self.skipped = report.number_before(rest :: string, "skipped")
 		self.passed = math.max(0, self.total - self.failed - self.skipped)
 	end
 	self.total = self.passed + self.failed + self.skipped

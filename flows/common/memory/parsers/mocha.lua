@@ -14,7 +14,7 @@ local function add_listed(self: report.Report, lines: { string })
 		end
 		local lead, rest = string.match(line, "^(%s+)(%S.*)$")
 		if rest ~= nil then
-			while #groups > 0 and groups[#groups].indent >= #lead do
+			while #groups > 0 and groups[#groups].indent >= #(lead :: string) do
 				table.remove(groups)
 			end
 			local parts = {}
@@ -31,7 +31,7 @@ local function add_listed(self: report.Report, lines: { string })
 				table.insert(parts, pending)
 				report.add_skip(self, table.concat(parts, " › "))
 			elseif string.find(rest, "^%d+%) ") == nil then
-				table.insert(groups, { indent = #lead, name = rest })
+				table.insert(groups, { indent = #(lead :: string), name = rest })
 			end
 		end
 	end

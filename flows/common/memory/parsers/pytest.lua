@@ -243,7 +243,7 @@ local function add_failures(self: report.Report, lines: { string }, durations: {
 			end
 			kind = if part then "FAILED" else nil
 		elseif kind == "SUBFAIL" or kind == "SUBFAILED" then
-			local description, id = string.match(rest, "^(%(.-%)) (%S+::.*)$")
+			local description, id = string.match(rest :: string, "^(%(.-%)) (%S+::.*)$")
 			part, rest, kind = description or "", id or rest, "FAILED"
 		end
 		if (kind == "FAILED" or kind == "ERROR") and rest ~= nil and (string.find(rest, "::", 1, true) or string.find(rest, "%.py")) then
@@ -305,7 +305,8 @@ return function(output: string): report.Report?
 			local word, rest = string.match(line, "^(%u+) (%S+::.+)$")
 			local outcome = OUTCOMES[word or ""]
 			if outcome == "passed" or outcome == "skipped" then
-				table.insert(outcomes, { id = if word == "PASSED" then rest else (split_id(rest, {})), outcome = outcome :: string })
+				local named = rest :: string
+				table.insert(outcomes, { id = if word == "PASSED" then named else (split_id(named, {})), outcome = outcome :: string })
 			end
 		end
 	end
@@ -330,7 +331,7 @@ return function(output: string): report.Report?
 		self.skipped = report.number_before(summary, "skipped") + report.number_before(summary, "xfailed")
 		self.duration_ms = report.to_milliseconds(string.match(summary, "in ([%d%.]+)s"))
 	else
-		local counts = letters or {}
+		local counts: { [string]: number } = letters or {}
 		for _, test in self.tests do
 			self.errors += if test.outcome == "error" then 1 else 0
 		end

@@ -119,7 +119,7 @@ return function(output: string): report.Report?
 	for _, line in lines do
 		local file, number, name = string.match(line, "^rspec (%S+):(%d+) # (.+)$")
 		if name ~= nil then
-			begins[name] = { file = (string.gsub(file, "^%./", "")), line = tonumber(number) }
+			begins[name] = { file = (string.gsub(file :: string, "^%./", "")), line = tonumber(number) }
 		end
 	end
 	local failing = false

@@ -157,7 +157,7 @@ function rust.nextest(output: string): report.Report?
 					or string.find(row, "^─") ~= nil
 					or string.find(row, "^error: ") ~= nil
 			end)
-			known.status = status
+			known.status = status :: string
 			known.block = if summed or text.trim(block) == "" then known.block else block
 			known.duration_ms = report.to_milliseconds(seconds)
 		end

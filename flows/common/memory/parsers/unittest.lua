@@ -103,13 +103,13 @@ return function(output: string): report.Report?
 			local block = report.read_block(lines, from + 1, function(row)
 				return string.find(row, "^=====") ~= nil or string.find(row, "^%-%-%-%-%-%-%-%-%-%-") ~= nil
 			end)
-			local failure = describe(name, text.trim(block))
+			local failure = describe(name :: string, text.trim(block))
 			failure.outcome = if kind == "ERROR" then "error" else "failed"
 			report.add_failure(self, failure)
 		elseif kind == "UNEXPECTED SUCCESS" then
 			report.add_failure(
 				self,
-				{ test_name = name, error_type = "AssertionError", error_message = "it was expected to fail, and passed" }
+				{ test_name = name :: string, error_type = "AssertionError", error_message = "it was expected to fail, and passed" }
 			)
 		end
 	end

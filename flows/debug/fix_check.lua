@@ -28,24 +28,14 @@ function fix_check.run(self: app.App, run: string): Result
 	ui.say(self.t("verify.runs", { command = command }))
 	git.branch(branch, git.snapshot().commit)
 	local tree = git.worktree({ name = name, branch = branch })
-	local ok, ran = pcall(tree.exec, tree, {
-		shell = command,
-		seconds = self.params.verify_seconds,
-		repeatable = true,
-		-- What the project has and git ignores: without it hardly a project's tests run.
-		dependencies = git.dependencies(),
-	})
+	local ok, ran = pcall(tree.exec, tree, { shell = command, seconds = self.params.verify_seconds, repeatable = true })
 	tree:remove({ discard = true })
 	git.delete_branch(branch)
 	if not ok then
 		return error(ran, 0)
 	end
 	local exit = if ran.over == "exit" then ran.exit else 124
-	-- The worktree is gone: its places are those of the workspace.
-	local place = string.gsub(tree.path, "%p", "%%%0")
-	local top = string.gsub(git.head().top, "%%", "%%%%")
-	local output = string.gsub(ran.output, place, top)
-	local found: Result = { exit = exit, output = tail(output), holds = exit == 0 }
+	local found: Result = { exit = exit, output = tail(ran.output), holds = exit == 0 }
 	self.doc.verification = { command = command, exit = exit, holds = found.holds }
 	if found.holds then
 		ui.say(self.t("verify.holds", { command = command }))

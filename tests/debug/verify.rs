@@ -56,14 +56,3 @@ fn without_a_repository_it_is_refused_before_anything_is_asked() {
     assert_eq!((ended.code, desk.server.calls()), (Some(1), 0), "{ended:?}");
     assert_eq!(ended.failure(), "git-missing");
 }
-
-#[test]
-fn the_command_finds_the_projects_dependencies_and_its_places_are_the_workspaces() {
-    let desk =
-        Desk::new().file(".gitignore", ".nietzschian/\nnode_modules/\n").file("node_modules/dep/a", "installed\n");
-    git::init(&desk.env.workspace());
-    let command = "cat node_modules/dep/a; pwd; false";
-    let ended = desk.talk([PROBLEM, "--verify", command], &["solved", "y", ""]).exits(0);
-    says(&ended, &[&format!("installed\n{}\n", desk.env.workspace().display())]);
-    assert!(!ended.stdout.contains("worktrees/"), "{ended:?}");
-}

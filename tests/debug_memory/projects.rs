@@ -250,15 +250,16 @@ fn several_bugs_are_mended_one_by_one_and_each_fix_is_remembered_as_one_that_wor
     const MENDS: [(&str, &str); 4] = [
         ("def one():\n    return 0", "def one():\n    return 1"),
         // One that helps nothing, between two that do.
-        ("def two():\n    return 0", "def two():\n    return 7"),
-        ("def two():\n    return 7", "def two():\n    return 2"),
+        ("def two():\n    return 0", "def two():\n    return None"),
+        ("def two():\n    return None", "def two():\n    return 2"),
         ("def three():\n    return 0", "def three():\n    return 3"),
     ];
     let server = ModelServer::start(edits("sums.py", &MENDS));
     let env = project(&server, THREE);
     // Two fixes are allowed for each failure, and four are needed in all.
     let ended = debug(&env, "r1", &["--test", UNITTEST, "--max-attempts", "2"]);
-    assert_eq!(ended.result()["reason"], "passed after 4 fixes", "{ended:?}");
+    let reason = ended.result()["reason"].clone();
+    assert!(reason.as_str().is_some_and(|reason| reason.starts_with("passed after 4 fixes")), "{ended:?}");
     let memory = memory_of(&env, &ended);
     assert_eq!(counts(&memory), [(1, 3), (2, 2), (2, 2), (3, 1), (4, 0)]);
     let executions = memory["executions"].as_array().expect("a list");

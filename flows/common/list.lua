@@ -12,6 +12,17 @@ function list.map<T, U>(items: { T }, give: (item: T) -> U): { U }
 	return found
 end
 
+--- Returns the items that are wanted.
+function list.filter<T>(items: { T }, is: (item: T) -> boolean): { T }
+	local found = {}
+	for _, item in items do
+		if is(item) then
+			table.insert(found, item)
+		end
+	end
+	return found
+end
+
 --- Returns the first item for which `is` holds, or nil.
 function list.find<T>(items: { T }, is: (item: T) -> boolean): T?
 	for _, item in items do

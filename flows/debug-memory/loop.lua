@@ -7,6 +7,7 @@ local git = require("@nietz/git")
 local hooks = require("./hooks")
 local json = require("@nietz/json")
 local leftovers = require("../common/leftovers")
+local list = require("../common/list")
 local memory_files = require("./memory_files")
 local model_calls = require("./model_calls")
 local programs = require("../common/programs")
@@ -181,9 +182,25 @@ local function make_fix(self: state.Session, latest: results.Results, value: mod
 	return commit
 end
 
-local function record_verification(self: state.Session, number: number, passed: boolean)
-	self.doc.executions[number].fix_applied.verification = if passed then "passed" else "failed"
+--- Records whether a fix did what it was for, and if not all of it, what it mended.
+local function record_verification(self: state.Session, number: number, passed: boolean, note: string?)
+	local fix = self.doc.executions[number].fix_applied
+	fix.verification = if passed then "passed" else "failed"
+	if note ~= nil then
+		fix.description = `{fix.description}\n\n[{note}]`
+	end
 	memory_files.save(self)
+end
+
+--- Returns how many failures a fix mended of those that it was for, as a note, if it did not mend all of them.
+local function progress_note(before: results.Results, mended: { report.Failure }): string?
+	if #mended == 0 or #mended == #before.failures then
+		return nil
+	end
+	local names = list.map(mended, function(failure)
+		return failure.test_name
+	end)
+	return `mended {#mended} of {#before.failures} failures: {table.concat(names, ", ", 1, math.min(#names, 5))}`
 end
 
 --- Returns the ending for results that leave nothing to fix, or nil.
@@ -211,8 +228,10 @@ local function try_fixes(self: state.Session): Ending
 		return { status = "passed", reason = "the tests pass as they are" }
 	end
 	local first, base, most = latest, latest, latest.total
-	run_comparison.stuck_reason(self, latest, "")
-	for attempt = 1, self.params.max_attempts do
+	local fixes, attempts = 0, 0
+	while attempts < self.params.max_attempts do
+		attempts += 1
+		fixes += 1
 		hooks.run(self, "on_failure")
 		local value, why = model_calls.analyse(self, latest)
 		if value == nil then
@@ -229,15 +248,25 @@ local function try_fixes(self: state.Session): Ending
 			ui.say("✗ the model changed nothing")
 			continue
 		end
+		local before = base
 		latest = run_tests(self, commit)
-		local regressed = run_comparison.regression(base, latest, most)
+		local regressed = run_comparison.regression(before, latest, most)
+		if regressed ~= nil then
+			-- What makes something worse, or takes tests away, mended nothing.
+			record_verification(self, number, false, `regression: {regressed}`)
+			return { status = "escalated", reason = `regression_detected: {regressed}` }
+		end
 		most = math.max(most, latest.total)
 		-- A run that could not be built is nothing to compare with.
 		base = if latest.ran then latest else base
-		-- A fix passes where nothing fails; for a session, nothing may be skipped, either.
-		record_verification(self, number, latest.verdict == "passed" or latest.verdict == "unverified")
-		if regressed ~= nil then
-			return { status = "escalated", reason = `regression_detected: {regressed}` }
+		-- A fix is for the failures that there were: several bugs are mended one by one. For a session, nothing may be skipped, either.
+		local mended = run_comparison.mended(before, latest)
+		local done = latest.verdict == "passed" or latest.verdict == "unverified"
+		record_verification(self, number, done or #mended > 0, progress_note(before, mended))
+		if #mended > 0 and not done then
+			ui.say(`• {progress_note(before, mended) or "all that failed before passes, and something else fails"}`)
+			attempts = 0
+			table.clear(self.failure_counts)
 		end
 		local stuck = run_comparison.stuck_reason(self, latest, self.doc.executions[#self.doc.executions].code_hash)
 		ended = ending_without_fix(latest)
@@ -251,7 +280,7 @@ local function try_fixes(self: state.Session): Ending
 			end
 			return {
 				status = "passed",
-				reason = `passed after {attempt} fix{if attempt == 1 then "" else "es"}` .. (if unknown then `; {unknown}` else ""),
+				reason = `passed after {fixes} fix{if fixes == 1 then "" else "es"}` .. (if unknown then `; {unknown}` else ""),
 			}
 		elseif stuck ~= nil then
 			return { status = "escalated", reason = `stuck: {stuck}` }

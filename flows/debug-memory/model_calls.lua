@@ -57,15 +57,16 @@ local function first_failures(latest: results.Results): ({ report.Failure }, num
 	return shown, #latest.failures - #shown
 end
 
---- Returns what this session has tried in vain, for the next analysis.
-local function failed_strategies(self: state.Session): { string }
+--- Returns what this session has tried, and whether it helped, for the next analysis.
+local function tried_strategies(self: state.Session): { string }
 	local lines = {}
 	for _, execution in self.doc.executions do
 		local fix = execution.fix_applied
 		if execution.analysis ~= nil and fix ~= nil then
+			local came = if fix.verification == "passed" then "It helped" else "It did not help"
 			table.insert(
 				lines,
-				`Cause: {execution.analysis.root_cause} Strategy: {execution.analysis.fix_strategy} It did not help: {fix.description}`
+				`Cause: {execution.analysis.root_cause} Strategy: {execution.analysis.fix_strategy} {came}: {fix.description}`
 			)
 		end
 	end
@@ -109,7 +110,7 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 		passed = latest.passed,
 		failed = latest.failed,
 		skipped = latest.skipped,
-		history = failed_strategies(self),
+		history = tried_strategies(self),
 		memory = recall.for_model(self.similar_past, self.known_patterns),
 		max_tools = self.params.max_tools,
 	})
@@ -122,7 +123,9 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 				return `location.file must name one file of the repository, and {value.location.file} does not`
 			end
 			for _, execution in self.doc.executions do
-				if execution.analysis ~= nil and run_comparison.is_same_text(execution.analysis.fix_strategy, value.fix_strategy) then
+				local fix = execution.fix_applied
+				local failed = execution.analysis ~= nil and fix ~= nil and fix.verification == "failed"
+				if failed and run_comparison.is_same_text(execution.analysis.fix_strategy, value.fix_strategy) then
 					return "that strategy was tried already and did not help; find out why, and propose another"
 				end
 			end

@@ -2,18 +2,36 @@
 --- Compares runs of the tests: finds a regression, and a session that goes round in circles.
 
 local errors = require("../common/memory/errors")
+local list = require("../common/list")
 local report = require("../common/memory/parsers/report")
 local results = require("../common/memory/results")
 local state = require("./state")
 
 local run_comparison = {}
 
---- A failure that was seen so often means that the session is stuck.
+--- A failure that so many fixes have left as it was means that the session is stuck.
 local STUCK = 3
 
 --- Returns a test's name without its groups, which only some runners print.
 local function short_name(name: string): string
 	return string.match(name, "› ([^›]+)$") or string.match(name, " > ([^>]+)$") or name
+end
+
+--- Returns a test that failed, and of which the next run says nothing although it names its tests, or nil.
+local function gone_failure(before: results.Results, after: results.Results): string?
+	if #after.tests == 0 then
+		return nil
+	end
+	local named: { [string]: boolean } = {}
+	for _, test in after.tests do
+		named[short_name(test.name)] = true
+	end
+	for _, failure in before.failures do
+		if not named[short_name(failure.test_name)] then
+			return failure.test_name
+		end
+	end
+	return nil
 end
 
 --- Returns what is worse than before, or nil. `most` is the largest number of tests of any run so far.
@@ -37,20 +55,40 @@ function run_comparison.regression(before: results.Results, after: results.Resul
 			return `{failure.test_name} fails, and more tests than before`
 		end
 	end
-	-- Runs with failures or cut output list fewer tests for other reasons.
+	-- Runs with failures or cut output list fewer tests for other reasons, but not those that failed.
 	if #after.failures == 0 and not after.cut and after.total < most then
 		return `{most - after.total} tests are gone`
-	elseif after.skipped > before.skipped then
+	elseif not after.cut and after.total < before.total then
+		local gone = gone_failure(before, after)
+		if gone ~= nil then
+			return `{gone} failed before, and is gone`
+		end
+	end
+	if after.skipped > before.skipped then
 		return `{after.skipped - before.skipped} more tests are skipped`
 	end
 	return nil
+end
+
+--- Returns the failures of a run that the next one does not have any more.
+function run_comparison.mended(before: results.Results, after: results.Results): { report.Failure }
+	if not after.ran then
+		return {}
+	end
+	local failing: { [string]: boolean } = {}
+	for _, failure in after.failures do
+		failing[short_name(failure.test_name)] = true
+	end
+	return list.filter(before.failures, function(failure)
+		return not failing[short_name(failure.test_name)]
+	end)
 end
 
 local function failure_signature(failure: report.Failure): string
 	return `{failure.test_name} {failure.error_type} {errors.signature(failure.error_message)}`
 end
 
---- Counts the failures of a run, and returns why the session is stuck, or nil.
+--- Counts the failures that a fix has left, and returns why the session is stuck, or nil.
 function run_comparison.stuck_reason(self: state.Session, latest: results.Results, code_hash: string): string?
 	for index = 1, #self.doc.executions - 1 do
 		if self.doc.executions[index].code_hash == code_hash then

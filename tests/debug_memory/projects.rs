@@ -219,10 +219,61 @@ fn deleting_a_test_is_a_regression() {
         (&result["status"], &result["reason"]),
         (&json!("escalated"), &json!("regression_detected: 1 tests are gone"))
     );
+    // It is remembered as what it is, and offered to nobody.
+    let memory = session(&env, "sessions", result["session"].as_str().expect("it has one"));
+    let fix = &memory["executions"][0]["fix_applied"];
+    assert_eq!(fix["verification"], "failed", "{fix}");
+    assert!(fix["description"].as_str().is_some_and(|text| text.ends_with("[regression: 1 tests are gone]")), "{fix}");
+    assert_eq!(memory["learnings"]["patterns_identified"][0]["effectiveness"].as_f64(), Some(0.0));
     // What is protected is taken from the start: the same trick comes to nothing.
     let env = project(&server, PYTHON);
     let ended = debug(&env, "r1", &["--test", UNITTEST, "--protect", "test_*.py", "--max-attempts", "1"]);
     assert_eq!(ended.result()["reason"], "max_attempts_reached: 1 fixes did not do it", "{ended:?}");
+}
+
+/// Three bugs, each with a test of its own.
+const THREE: &[(&str, &str)] = &[
+    ("sums.py", "def one():\n    return 0\n\n\ndef two():\n    return 0\n\n\ndef three():\n    return 0\n"),
+    (
+        "test_sums.py",
+        "import unittest\nimport sums\n\n\nclass Test(unittest.TestCase):\n    def test_one(self):\n        self.assertEqual(sums.one(), 1)\n\n    \
+         def test_two(self):\n        self.assertEqual(sums.two(), 2)\n\n    def test_three(self):\n        self.assertEqual(sums.three(), 3)\n\n    \
+         def test_four(self):\n        self.assertEqual(4, 4)\n",
+    ),
+];
+
+#[test]
+fn several_bugs_are_mended_one_by_one_and_each_fix_is_remembered_as_one_that_worked() {
+    if !has("python3") {
+        return;
+    }
+    const MENDS: [(&str, &str); 4] = [
+        ("def one():\n    return 0", "def one():\n    return 1"),
+        // One that helps nothing, between two that do.
+        ("def two():\n    return 0", "def two():\n    return None"),
+        ("def two():\n    return None", "def two():\n    return 2"),
+        ("def three():\n    return 0", "def three():\n    return 3"),
+    ];
+    let server = ModelServer::start(edits("sums.py", &MENDS));
+    let env = project(&server, THREE);
+    // Two fixes are allowed for each failure, and four are needed in all.
+    let ended = debug(&env, "r1", &["--test", UNITTEST, "--max-attempts", "2"]);
+    let reason = ended.result()["reason"].clone();
+    assert!(reason.as_str().is_some_and(|reason| reason.starts_with("passed after 4 fixes")), "{ended:?}");
+    let memory = memory_of(&env, &ended);
+    assert_eq!(counts(&memory), [(1, 3), (2, 2), (2, 2), (3, 1), (4, 0)]);
+    let executions = memory["executions"].as_array().expect("a list");
+    let fixes: Vec<&Value> = executions.iter().map(|execution| &execution["fix_applied"]["verification"]).collect();
+    assert_eq!(
+        fixes,
+        ["passed", "failed", "passed", "passed"]
+            .map(|word| json!(word))
+            .iter()
+            .chain([&Value::Null])
+            .collect::<Vec<_>>()
+    );
+    let said = executions[0]["fix_applied"]["description"].as_str().expect("a text");
+    assert!(said.contains("[mended 1 of 3 failures: ") && said.contains("test_one"), "{said}");
 }
 
 #[test]
@@ -230,7 +281,8 @@ fn rust_is_stuck_after_the_same_failure_three_times() {
     const TRIES: &[(&str, &str)] = &[
         ("list[list.len()]", "list[list.len() + 0]"),
         ("list[list.len() + 0]", "list[list.len() + 0 + 0]"),
-        ("list[list.len() + 0 + 0]", "list[list.len() - 1]"),
+        ("list[list.len() + 0 + 0]", "list[list.len() + 0 + 0 + 0]"),
+        ("list[list.len() + 0 + 0 + 0]", "list[list.len() - 1]"),
     ];
     let server = ModelServer::start(edits("src/lib.rs", TRIES));
     let env = rust(&server);
@@ -242,7 +294,7 @@ fn rust_is_stuck_after_the_same_failure_three_times() {
         "{ended:?}"
     );
     let memory = memory_of(&env, &ended);
-    assert_eq!(counts(&memory), [(1, 1), (1, 1), (1, 1)]);
+    assert_eq!(counts(&memory), [(1, 1), (1, 1), (1, 1), (1, 1)]);
     let failure = &memory["executions"][0]["failures"][0];
     assert_eq!(
         (&failure["source_location"]["file"], &failure["source_location"]["line"]),
@@ -250,7 +302,7 @@ fn rust_is_stuck_after_the_same_failure_three_times() {
     );
     assert_eq!(
         memory["learnings"]["recurring_failures"][0],
-        json!({ "test": "tests::last", "occurrences": 3, "resolution": "escalated" })
+        json!({ "test": "tests::last", "occurrences": 4, "resolution": "escalated" })
     );
 }
 

@@ -204,3 +204,19 @@ fn git_shows_the_history_and_nothing_of_the_repositorys_configuration() {
     assert_eq!(git::git(&place, ["log", "--all", "--oneline"]).lines().count(), 1);
     assert!(!Path::new("/tmp/never").exists());
 }
+
+#[test]
+fn caches_of_build_tools_are_read_and_never_changed() {
+    for (run, config) in [("r1", "{}\n"), ("r2", "commands: {ends: subreaper}\n")] {
+        let env = project(&[]).config(config).var("NIETZ_RUN", run);
+        let cache = env.home().join(".m2/repository");
+        std::fs::create_dir_all(&cache).expect("a folder can be made");
+        std::fs::write(cache.join("dep.jar"), "the user's\n").expect("it can be written");
+        let place = cache.display();
+        let script =
+            format!("cat {place}/dep.jar; {{ echo x > {place}/dep.jar; echo y > {place}/new; }} 2>/dev/null; true");
+        assert_eq!(ran(&self::run(&env, &[&script])), ["0: the user's\n"], "{config}");
+        assert_eq!(std::fs::read_to_string(cache.join("dep.jar")).expect("it is there"), "the user's\n", "{config}");
+        assert!(!cache.join("new").exists(), "{config}");
+    }
+}

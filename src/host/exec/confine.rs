@@ -109,7 +109,10 @@ fn files(policy: &Policy) -> Result<(), landlock::RulesetError> {
     }
     // With mounts, a copy without keys covers the original.
     let copies = policy.copies.iter().filter(|_| policy.namespace).map(|(_, original)| original);
-    let own = [SHARED].into_iter().chain(TERMINALS).filter(|_| policy.namespace).map(Path::new);
+    let own = [SHARED].into_iter().chain(TERMINALS).map(Path::new);
+    // Only a view keeps what is written apart: without mounts, these are the user's own folders.
+    let views = policy.mounts.caches.iter().map(|view| view.target.as_path());
+    let own = own.chain(views).filter(|_| policy.namespace);
     rules
         .create()?
         .add_rules(path_beneath_rules(policy.read.iter().chain(copies), AccessFs::from_read(newest)))?

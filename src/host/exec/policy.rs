@@ -258,16 +258,21 @@ impl Policy {
         let mut variables = BTreeMap::new();
         for (at, (source, name)) in environment::caches(&commands.environment, kept).into_iter().enumerate() {
             mounts.caches.push(View::new(&source, &source, private, &format!("cache-{at}"))?);
-            write.push(source.clone());
+            read.push(source.clone());
             variables.extend(name.map(|name| (name.to_owned(), source.display().to_string())));
         }
         if let (Some(BuildFolder { keep, .. }), Some(builds)) = (&command.builds, &place.builds) {
             std::fs::create_dir_all(builds).map_err(|error| Failure::io(builds, "create", &error))?;
             match keep {
-                true => kept_folders.push(builds.clone()),
-                false => mounts.caches.push(View::new(builds, builds, private, "builds")?),
+                true => {
+                    kept_folders.push(builds.clone());
+                    write.push(builds.clone());
+                }
+                false => {
+                    read.push(builds.clone());
+                    mounts.caches.push(View::new(builds, builds, private, "builds")?);
+                }
             }
-            write.push(builds.clone());
             let folders = environment::BUILDS.iter();
             variables.extend(folders.map(|(name, part)| ((*name).to_owned(), builds.join(part).display().to_string())));
         }

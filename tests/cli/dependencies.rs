@@ -220,3 +220,17 @@ fn caches_of_build_tools_are_read_and_never_changed() {
         assert!(!cache.join("new").exists(), "{config}");
     }
 }
+
+#[test]
+fn a_folder_of_dependencies_that_leads_to_keys_is_refused_by_its_name() {
+    for leads_to in [".ssh", "."] {
+        let env = project(&[("a.txt", "one\n")]).file(".gitignore", "node_modules\n");
+        git::git(&env.workspace(), ["commit", "-qam", "a link is ignored, too"]);
+        std::fs::create_dir_all(env.home().join(".ssh")).expect("a folder can be made");
+        std::fs::write(env.home().join(".ssh/id"), "a key\n").expect("it can be written");
+        std::os::unix::fs::symlink(env.home().join(leads_to), env.path("node_modules")).expect("a link can be made");
+        let refused = ran(&run(&env, &["cat node_modules/id node_modules/.ssh/id"])).remove(0);
+        let told = "command-failed: the dependencies in node_modules are not shown to commands";
+        assert!(refused.starts_with(told), "{leads_to}: {refused}");
+    }
+}

@@ -250,7 +250,7 @@ impl Policy {
         let mut mounts = Mounts::default();
         let mut kept_folders = vec![folder.to_owned(), private.to_owned()];
         if let Some(given) = &command.dependencies {
-            add_dependencies(&mut mounts, given, place, private)?;
+            add_dependencies(&mut mounts, given, place, (kept, private))?;
             let sources = mounts.dependencies.iter().map(|view| &view.source);
             let bases = sources.clone().filter_map(|source| kept.resolve_visible(&environment::python_base(source)?));
             read.extend(bases.chain(sources.cloned()));
@@ -329,7 +329,7 @@ fn add_dependencies(
     mounts: &mut Mounts,
     given: &GivenDependencies,
     place: &CommandPlace,
-    private: &Path,
+    (kept, private): (&ProtectedPlaces, &Path),
 ) -> Result<()> {
     let (folder, project) = (&place.folder, &place.project);
     for (at, given) in given.folders.iter().enumerate() {
@@ -338,7 +338,8 @@ fn add_dependencies(
         if !source.is_dir() || !make_place(folder, &given.path) {
             continue;
         }
-        let source = source.canonicalize().map_err(|error| Failure::io(&source, "read", &error))?;
+        // It may be a link, and the project somebody else's.
+        let source = kept.resolve_visible(&source).ok_or_else(|| hidden_dependencies(&given.path))?;
         mounts.dependencies.push(View::new(&source, &folder.join(&given.path), private, &format!("given-{at}"))?);
         mounts.editable.extend(given.editable.iter().cloned());
     }
@@ -358,6 +359,12 @@ fn git_mount(view: &GitView, folder: &Path, private: &Path) -> Result<GitMount> 
         .map_err(|error| Failure::io(&file, "write", &error))?;
     let objects_target = git.join(OBJECTS);
     Ok(GitMount { folder: git, file, target: folder.join(".git"), objects: view.objects.clone(), objects_target })
+}
+
+fn hidden_dependencies(path: &str) -> Failure {
+    Failure::new(Code::CommandFailed, format!("the dependencies in {} are not shown to commands", line(path)))
+        .because("it is a link to what holds keys, or shows the home, the workspace or a folder of nietz or of the system whole")
+        .hint("remove the link, or let it lead to a folder of dependencies")
 }
 
 fn not_shown(place: &Path) -> Failure {

@@ -98,7 +98,7 @@ const QUERIES: [(&str, &[&str], usize); 5] = [
     (
         "SELECT t.* FROM tool t\nJOIN attempt_tool at ON t.id = at.tool_id\nWHERE at.attempt_id = ?\n  AND t.id NOT IN (\n    SELECT tool_id FROM tool_call WHERE attempt_id = ?\n  )",
         &["1", "1"],
-        8,
+        15,
     ),
     (
         "SELECT b.* FROM branch b\nJOIN worktree w ON b.id = w.branch_id\nJOIN attempt a ON w.id = a.worktree_id\nWHERE a.id = ?",

@@ -407,7 +407,7 @@ fn paths_and_commands_of_a_model_are_held_in() {
         _ => Response::text("Done."),
     });
     let env = env(&server);
-    shoot(&env, &["--validate", CHECK, "--run", "grep", "--max-breakdowns", "0"]).result();
+    shoot(&env, &["--validate", CHECK, "--run", "grep", "--no-run", "--max-breakdowns", "0"]).result();
     let outputs = column(&env, "tool_call", "output");
     for (output, part) in outputs.iter().zip([
         "leads out of the worktree",

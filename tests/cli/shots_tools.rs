@@ -166,3 +166,47 @@ fn a_patch_that_does_not_fit_changes_nothing_and_says_where() {
 fn killed_after_any_line_of_deletions_moves_and_patches_a_session_comes_to_the_same() {
     killed_at(working, &["--validate", CHECK], 12);
 }
+
+/// Lines of a shell, each with a part of what it answers in the sandbox.
+const LINES: [(&str, &str); 5] = [
+    ("printf 'one\\ndone\\n' > work.txt && rm -r big && ls | tail -n 1", "exit code 0\nwork.txt\n"),
+    ("grep -c done < work.txt; exit 3", "exit code 3\n1\n"),
+    ("touch \"$HOME/../left\" /etc/left 2>&1 | head -n 1", "cannot touch"),
+    ("cat /proc/1/environ 2>&1 | tr '\\0' '\\n' | grep -c OPENAI", "\n0\n"),
+    ("git log --oneline | wc -l", "exit code 0\n1\n"),
+];
+
+fn shelling(request: &Request) -> Response {
+    match LINES.get(step(request)) {
+        Some((command, _)) => call("run", &json!({ "command": command })),
+        None => Response::text("I did it."),
+    }
+}
+
+#[test]
+fn a_model_has_a_shell_in_the_sandbox() {
+    let server = ModelServer::start(shelling);
+    let env = env(&server);
+    let ended = shoot(&env, &["--validate", CHECK]);
+    assert_eq!(ended.result()["status"], "success", "{ended:?}");
+    for ((command, part), output) in LINES.iter().zip(column(&env, "tool_call", "output")) {
+        assert!(output.as_str().expect("a text").contains(part), "{command}: {output}");
+    }
+    assert!(!std::path::Path::new("/etc/left").exists());
+    assert_eq!(column(&env, "session", "flags")[0]["shell"], true, "the record says that there was one");
+}
+
+#[test]
+fn without_a_sandbox_or_with_no_run_there_is_no_shell() {
+    for flag in ["--no-sandbox", "--no-run"] {
+        let server = ModelServer::start(shelling);
+        let env = env(&server);
+        shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0", flag]).result();
+        for output in column(&env, "tool_call", "output") {
+            assert!(output.as_str().expect("a text").contains("is not allowed"), "{flag}: {output}");
+        }
+        assert_eq!(column(&env, "session", "flags")[0]["shell"], false, "{flag}");
+        let prompt = server.requests().first().map(|request| request.prompt()).unwrap_or_default();
+        assert!(!prompt.contains("line of a shell"), "{flag}: {prompt}");
+    }
+}

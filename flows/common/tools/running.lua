@@ -10,7 +10,7 @@ local running = {}
 running.TOOLS = {
 	{
 		name = "run",
-		description = "Runs a command at the top of the repository, without the network, and returns its exit code and output. Only the commands that the task allows.",
+		description = "Runs a command at the top of the repository and returns its exit code and output: a line of a shell, or where the task names commands, only those.",
 		parameters = { type = "object", required = { "command" }, properties = { command = { type = "string" } } },
 		writes = true,
 		run = function(tree, arguments, _, offer)

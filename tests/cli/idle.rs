@@ -20,6 +20,8 @@ const FLOW: &str = "local git = require('@nietz/git')\n\
     local lively = task.idle(0.6, function() return busy('for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done') end)\n\
     local _, quiet = pcall(task.idle, 0.6, function() return busy('echo begun; sleep 100') end)\n\
     local called = task.idle(0.6, function() return llm.chat { prompt = 'hello' } end)\n\
+    local inner = task.idle(0.6, function() return task.idle(60, function() return busy('sleep 1.5') end) end)\n\
+    assert(inner == 'exit', 'the inner limit alone counts')\n\
     return { silent = { silent.code, silent.message }, lively = lively, quiet = quiet.code, called = called.text } end }\n";
 
 #[test]

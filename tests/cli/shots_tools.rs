@@ -210,3 +210,14 @@ fn without_a_sandbox_or_with_no_run_there_is_no_shell() {
         assert!(!prompt.contains("line of a shell"), "{flag}: {prompt}");
     }
 }
+
+#[test]
+fn a_command_that_writes_nothing_is_no_silence_of_the_model() {
+    let server = ModelServer::start(|request| match step(request) {
+        0 => call("run", &json!({ "command": "sleep 2; sed -i s/todo/done/ work.txt" })),
+        _ => Response::text("I did it."),
+    });
+    let env = env(&server);
+    let ended = shoot(&env, &["--validate", CHECK, "--idle", "1", "--max-breakdowns", "0"]);
+    assert_eq!(ended.result()["status"], "success", "{ended:?}");
+}

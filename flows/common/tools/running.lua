@@ -3,6 +3,7 @@
 
 local kit = require("./kit")
 local programs = require("../programs")
+local task = require("@nietz/task")
 local workplace = require("../workplace")
 
 local running = {}
@@ -21,7 +22,10 @@ running.TOOLS = {
 			command.seconds = offer.params.command_seconds
 			-- The worktree is the attempt's own: building or testing in it twice does no harm.
 			command.repeatable = true
-			local ran = workplace.exec(offer.workplace, tree, command, offer.builds)
+			-- A command has a limit of its own, and may be silent for as long: what counts as silence is the model's.
+			local ran = task.idle(command.seconds + 60, function()
+				return workplace.exec(offer.workplace, tree, command, offer.builds)
+			end)
 			local how = if ran.over == "exit" then `exit code {ran.exit}` else `ended by its limit: {ran.over}`
 			return `{how}\n{ran.output}`
 		end,

@@ -30,6 +30,7 @@ impl Scheduler<'_> {
             LimitKind::Silence(silence) => {
                 let inside = self.waiting.values().filter(|waiting| self.waits_in(waiting, &limit.scope));
                 inside
+                    .filter(|waiting| !self.has_inner_silence(waiting, &limit.scope))
                     .filter(|waiting| waiting.cancel.is_some())
                     .map(|waiting| waiting.heartbeat.last() + silence)
                     .min()
@@ -50,6 +51,16 @@ impl Scheduler<'_> {
                 *left = left.saturating_sub(took);
             }
         }
+    }
+
+    /// Tells whether an effect is in a scope within this one that has a limit of silence of its own.
+    fn has_inner_silence(&self, waiting: &PendingEffect, scope: &str) -> bool {
+        self.limits.iter().any(|inner| {
+            matches!(inner.kind, LimitKind::Silence(_))
+                && inner.scope != scope
+                && is_inside(&inner.scope, scope)
+                && self.waits_in(waiting, &inner.scope)
+        })
     }
 
     fn waits_in(&self, waiting: &PendingEffect, scope: &str) -> bool {

@@ -61,7 +61,7 @@ local function run(ctx: nietz.Context)
 	local voice = intensity.find(params.intensity, voices)
 	local doc = session.new(random.uuid(), clock.now(), description, intensity.nearest(voice))
 	session.note_voice(doc, voice.slug)
-	local self = app.new(doc, code, params, voice.slug)
+	local self = app.new(doc, ctx.run, code, params, voice.slug)
 	app.save(self)
 	ui.say(t("begin", { name = voice.name }))
 	if params.verifier and not verifier.is_available(true, params.verifier_model) then
@@ -71,7 +71,7 @@ local function run(ctx: nietz.Context)
 		show_memory(description, code, t)
 	end
 	-- Turns are saved as they come. A failure is not handled here, because resuming a run tries again what ended it.
-	return ending.finish(self, converse.run(self, ctx.run))
+	return ending.finish(self, converse.run(self))
 end
 
 local OUTCOMES = { "solved", "abandoned" }
@@ -107,7 +107,13 @@ return nietz.flow({
 			path = ".nietzschian/sessions/{id}.json",
 			schema = "./debug/session.schema.json",
 			keys = { id = "/id" },
-			version = { field = "/schemaVersion", current = 1, migrations = migrations.all, read_newer = true },
+			version = {
+				field = "/schemaVersion",
+				current = 1,
+				migrations = migrations.all,
+				read_newer = true,
+				own = { field = "/nietz/version", current = session.OWN_VERSION, formerly = migrations.FORMERLY },
+			},
 			rules = rules.check,
 			expects = {
 				{ ordered = { "/timestamp", "/endTimestamp" } },

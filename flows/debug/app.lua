@@ -20,6 +20,8 @@ export type CodeFile = { path: string, text: string, lines: { string }, focus: {
 
 export type App = {
 	doc: session.Doc,
+	--- The run's id.
+	run: string,
 	t: translations.Translate,
 	lang: string,
 	params: nietz.Values,
@@ -45,9 +47,10 @@ local sessions = documents.collection("sessions")
 local UNKNOWN_WINDOW = 32768
 
 --- Returns the state of a new session.
-function app.new(doc: session.Doc, code: string, params: nietz.Values, voice: string): App
+function app.new(doc: session.Doc, run: string, code: string, params: nietz.Values, voice: string): App
 	return {
 		doc = doc,
+		run = run,
 		t = lang.translator(code),
 		lang = code,
 		params = params,
@@ -70,7 +73,7 @@ end
 --- Saves the session and returns its path below the workspace.
 function app.save(self: App): string
 	self.doc.endTimestamp = clock.now()
-	self.doc.skillScores = if self.doc.scoredBy == "tags" then session.scores_of(self.doc) else self.doc.skillScores
+	self.doc.skillScores = if self.doc.nietz.scoredBy == "tags" then session.scores_of(self.doc) else self.doc.skillScores
 	return sessions:save(self.doc)
 end
 

@@ -1,6 +1,6 @@
 --!strict
 --- The conversation: a question, a response, the tags of the response, the next question, until the developer says that it is
---- solved or gives up.
+--- solved or gives up. What a line that is no answer does stands in `HANDLERS`.
 
 local app = require("./app")
 local clock = require("@nietz/clock")
@@ -24,6 +24,10 @@ export type Said = {
 	--- The command that it is, if it is one.
 	command: string?,
 }
+export type Outcome = "solved" | "abandoned"
+
+--- What follows from a line: the next question, or the session's end; where neither is there, the question stays open.
+export type Step = { asked: question.NextQuestion?, outcome: Outcome? }
 
 --- Returns the first line that is not empty: an empty one is no answer.
 local function listen(self: app.App): Said
@@ -44,13 +48,13 @@ local function listen(self: app.App): Said
 	end
 end
 
---- Asks a question, and returns its turn and what was said.
-local function ask_question(self: app.App, asked: question.NextQuestion): (session.Turn, Said)
+--- Asks a question, and returns its turn.
+local function ask_question(self: app.App, asked: question.NextQuestion): session.Turn
 	local turn = session.add_turn(self.doc, asked.text, asked.model, asked.quote, clock.now())
 	-- Saved without a response, so that a session which is left here shows the open question.
 	app.save(self)
 	ui.say(`**[{self.t("turn")} {turn.turnNumber}]** {asked.text}`, { from = app.voice(self).name })
-	return turn, listen(self)
+	return turn
 end
 
 --- Raises the failure of a branch; where both failed, always that of the same one, so that a replay fails alike.
@@ -94,32 +98,49 @@ local function take_response(self: app.App, turn: session.Turn, missing: { strin
 	return next_question
 end
 
---- Leads the conversation to its end, and returns the outcome. `run` is the run's id.
-function converse.run(self: app.App, run: string): "solved" | "abandoned"
-	local missing = code.read_named(self, self.doc.problemDescription)
-	local asked = question.next(self, nil, { opening = true, missing_files = missing })
-	while true do
-		local turn, said = ask_question(self, asked)
-		if said.command == "exit" then
-			return "abandoned"
-		end
+--- By the command that a line is: what it does. A line that is none is an `answer`.
+local HANDLERS: { [string]: (self: app.App, turn: session.Turn, said: Said) -> Step } = {
+	answer = function(self, turn, said)
 		turn.response = said.text
-		if said.command == "solved" then
-			local ran = if self.params.verify then fix_check.run(self, run) else nil
-			if ran == nil or ran.holds or ui.confirm({ id = "still-solved", prompt = self.t("verify.still"), default = false }) then
-				return "solved"
-			end
-			asked = question.next(self, turn.response, { failed_check = { exit = ran.exit, output = ran.output } })
-		elseif said.command == "give-up" then
-			if self.doc.lifelineUsed then
-				return "abandoned"
-			end
-			self.doc.lifelineUsed = true
-			ui.say(self.t("lifeline"))
-			asked = question.next(self, turn.response, { lifeline = true })
-		else
-			asked = take_response(self, turn, code.read_named(self, said.text))
+		return { asked = take_response(self, turn, code.read_named(self, said.text)) }
+	end,
+	exit = function(_self, _turn, _said)
+		return { outcome = "abandoned" }
+	end,
+	["give-up"] = function(self, turn, said)
+		turn.response = said.text
+		if self.doc.nietz.lifelineUsed then
+			return { outcome = "abandoned" }
 		end
+		self.doc.nietz.lifelineUsed = true
+		ui.say(self.t("lifeline"))
+		return { asked = question.next(self, turn.response, { lifeline = true }) }
+	end,
+	solved = function(self, turn, said)
+		turn.response = said.text
+		local ran = if self.params.verify then fix_check.run(self) else nil
+		if ran == nil or ran.holds or ui.confirm({ id = "still-solved", prompt = self.t("verify.still"), default = false }) then
+			return { outcome = "solved" }
+		end
+		return { asked = question.next(self, turn.response, { failed_check = { exit = ran.exit, output = ran.output } }) }
+	end,
+}
+
+--- Leads the conversation to its end, and returns the outcome.
+function converse.run(self: app.App): Outcome
+	local missing = code.read_named(self, self.doc.problemDescription)
+	local asked: question.NextQuestion = question.next(self, nil, { opening = true, missing_files = missing })
+	while true do
+		local turn = ask_question(self, asked)
+		local step: Step
+		repeat
+			local said = listen(self)
+			step = HANDLERS[said.command or "answer"](self, turn, said)
+		until step.asked ~= nil or step.outcome ~= nil
+		if step.outcome ~= nil then
+			return step.outcome
+		end
+		asked = step.asked :: question.NextQuestion
 	end
 end
 

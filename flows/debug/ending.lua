@@ -62,7 +62,7 @@ local function score_session(self: app.App)
 		max_tokens = 200,
 	})
 	if ok and value ~= nil then
-		doc.skillScores, doc.scoredBy = value, "model"
+		doc.skillScores, doc.nietz.scoredBy = value, "model"
 	end
 end
 
@@ -72,7 +72,7 @@ local function ask_reflection(self: app.App)
 	local said = ui.ask({ id = "reflection", prompt = prompt, optional = true, commands = commands.skipping(self.t) })
 	local line = text.trim(said)
 	if line ~= "" then
-		self.doc.reflection = { question = prompt, answer = line }
+		self.doc.nietz.reflection = { question = prompt, answer = line }
 	end
 end
 
@@ -86,7 +86,7 @@ end
 --- Ends the session, and returns the run's result.
 function ending.finish(self: app.App, outcome: "solved" | "abandoned"): any
 	local doc = self.doc
-	doc.outcome = outcome
+	doc.outcome, doc.nietz.state = outcome, "ended"
 	doc.endTimestamp = clock.now()
 	app.save(self)
 	score_session(self)
@@ -107,7 +107,7 @@ function ending.finish(self: app.App, outcome: "solved" | "abandoned"): any
 		outcome = outcome,
 		questionsToRootCause = doc.questionsToRootCause,
 		skillScores = doc.skillScores,
-		scoredBy = doc.scoredBy,
+		scoredBy = doc.nietz.scoredBy,
 	}
 end
 

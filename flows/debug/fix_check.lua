@@ -20,11 +20,11 @@ local function tail(output: string): string
 end
 
 --- Runs the command of `--verify`, records the result in the session, and shows it.
-function fix_check.run(self: app.App, run: string): Result
+function fix_check.run(self: app.App): Result
 	local command: string = self.params.verify
 	self.fix_checks += 1
 	local name = `verify-{self.fix_checks}`
-	local branch = `nietz/{run}-{name}`
+	local branch = `nietz/{self.run}-{name}`
 	ui.say(self.t("verify.runs", { command = command }))
 	git.branch(branch, git.snapshot().commit)
 	local tree = git.worktree({ name = name, branch = branch })
@@ -36,7 +36,7 @@ function fix_check.run(self: app.App, run: string): Result
 	end
 	local exit = if ran.over == "exit" then ran.exit else 124
 	local found: Result = { exit = exit, output = tail(ran.output), holds = exit == 0 }
-	self.doc.verification = { command = command, exit = exit, holds = found.holds }
+	self.doc.nietz.verification = { command = command, exit = exit, holds = found.holds }
 	if found.holds then
 		ui.say(self.t("verify.holds", { command = command }))
 	else

@@ -74,7 +74,7 @@ function intensity.raise(self: app.App): boolean
 		return false
 	end
 	self.voice = harder.slug
-	self.doc.escalatedTo = intensity.nearest(harder)
+	self.doc.nietz.escalatedTo = intensity.nearest(harder)
 	session.note_voice(self.doc, harder.slug)
 	ui.say(self.t("intensity.rises", { from = voice.name, to = harder.name }))
 	return true

@@ -34,7 +34,21 @@ function migrations.from_0(doc: any): any
 	return doc
 end
 
+--- The fields of ours that stood beside those of the specification, before they had a key of their own.
+migrations.FORMERLY = { "/scoredBy", "/escalatedTo", "/voices", "/lifelineUsed", "/reflection", "/verification" }
+
+--- Returns a document with those fields under their key.
+function migrations.own_key(doc: any): any
+	local own = { version = 1, state = "ended" }
+	for _, place in migrations.FORMERLY do
+		local name = string.sub(place, 2)
+		own[name], doc[name] = doc[name], nil
+	end
+	doc.nietz = own
+	return doc
+end
+
 --- What the manifest's `version.migrations` wants.
-migrations.all = { [""] = migrations.from_0, ["0"] = migrations.from_0 }
+migrations.all = { [""] = migrations.from_0, ["0"] = migrations.from_0, ["1+"] = migrations.own_key }
 
 return migrations

@@ -25,12 +25,16 @@ local BASE_SCORE, MIN_SCORE, MAX_SCORE = 5, 1, 10
 --- What the specification knows of voices, from the mildest to the hardest.
 session.INTENSITIES = { "socrates", "nietzsche", "zarathustra" }
 
+--- The version of `nietz`, the key under which a session keeps what the specification has no place for.
+session.OWN_VERSION = 1
+
 --- Keeps that a voice of the user's own asks from here on. The three of the specification need no word.
 function session.note_voice(doc: Doc, slug: string)
-	local heard: { string } = doc.voices or json.array({} :: { string })
+	local own = doc.nietz
+	local heard: { string } = own.voices or json.array({} :: { string })
 	if table.find(session.INTENSITIES, slug) == nil then
 		table.insert(heard, slug)
-		doc.voices = heard
+		own.voices = heard
 	end
 end
 
@@ -49,7 +53,7 @@ function session.new(id: string, now: string, problem: string, intensity: string
 		transcript = json.array({}),
 		skillScores = {},
 		behaviorTags = json.array({}),
-		scoredBy = "tags",
+		nietz = { version = session.OWN_VERSION, state = "open", scoredBy = "tags" },
 	}
 	doc.skillScores = session.scores_of(doc)
 	return doc

@@ -69,7 +69,7 @@ function show.card(self: app.App): string
 	end
 	table.insert(lines, "```")
 	table.insert(lines, "")
-	table.insert(lines, t(`card.by_{doc.scoredBy}`))
+	table.insert(lines, t(`card.by_{doc.nietz.scoredBy}`))
 	return table.concat(lines, "\n")
 end
 

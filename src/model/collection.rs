@@ -48,7 +48,10 @@ impl Collection {
     /// Returns the digest of what decides where and in which form a document is saved, and whether it is valid: path, format,
     /// version, keys and schema.
     pub fn digest(&self) -> Digest {
-        let version = self.version.as_ref().map(|version| (&version.field, &version.current));
+        let version = self.version.as_ref().map(|version| match &version.own {
+            Some(own) => json!([version.field, version.current, own.field, own.current]),
+            None => json!([version.field, version.current]),
+        });
         let keys: Value = self.keys.iter().map(|(hole, pointer)| (hole.clone(), json!(pointer))).collect();
         // Canonical, because Lua tables have no order.
         let mut text = Vec::new();
@@ -133,6 +136,67 @@ pub struct Version {
     pub migrates: Vec<String>,
     /// Whether a newer document may be read as far as it is known (it is never overwritten).
     pub read_newer: bool,
+    /// JSON pointers of fields that only documents of before the first version have: where a document has none of them, an
+    /// absent version is no older one. Empty if an absent version is always one.
+    pub formerly: Vec<String>,
+    /// The version of a part of its own that a flow adds to documents of somebody else's format.
+    pub own: Option<OwnVersion>,
+}
+
+/// How the part that a flow adds to documents of somebody else's format says its version. In the migrations it stands
+/// behind the document's: `1+` is version 1 with a part that has no version yet, `1+1` one of version 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnVersion {
+    /// JSON pointer of the field that holds the version: `/nietz/version`.
+    pub field: String,
+    /// The version that is written.
+    pub current: Value,
+    /// As in [`Version::formerly`]: documents without the part are as good as those with it.
+    pub formerly: Vec<String>,
+}
+
+impl Version {
+    /// Returns the version of a document by the name of its migration, if it is an older one that can be migrated.
+    pub fn older(&self, document: &Value) -> Option<String> {
+        let mut found = version_at(document, &self.field)?;
+        let current = version_text(&self.current);
+        if found == current {
+            let own = self.own.as_ref()?;
+            let part = version_at(document, &own.field)?;
+            if part == version_text(&own.current) || part.is_empty() && !has_any(document, &own.formerly) {
+                return None;
+            }
+            found = format!("{current}+{part}");
+        } else if found.is_empty() && self.is_foreign(document) {
+            return None;
+        }
+        self.migrates.contains(&found).then_some(found)
+    }
+
+    /// Whether a document without a version was never one of before the first version, but of another program.
+    pub fn is_foreign(&self, document: &Value) -> bool {
+        !self.formerly.is_empty()
+            && version_at(document, &self.field).is_some_and(|found| found.is_empty())
+            && !has_any(document, &self.formerly)
+    }
+}
+
+/// Returns a version as text: `1.2` for `"1.2"`, `1` for `1`.
+pub fn version_text(version: &Value) -> String {
+    version.as_str().map_or_else(|| version.to_string(), str::to_owned)
+}
+
+/// Returns the version at a place of a document as text, empty if there is none; `None` if what is there is no version.
+pub fn version_at(document: &Value, field: &str) -> Option<String> {
+    match document.pointer(field) {
+        None | Some(Value::Null) => Some(String::new()),
+        Some(version @ (Value::String(_) | Value::Number(_))) => Some(version_text(version)),
+        Some(_) => None,
+    }
+}
+
+fn has_any(document: &Value, places: &[String]) -> bool {
+    places.iter().any(|place| document.pointer(place).is_some())
 }
 
 /// The values for the placeholders of a collection's path: `{ slug = "checkout" }`.

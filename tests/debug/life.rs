@@ -81,10 +81,14 @@ fn a_session_file_has_the_fields_of_its_specification() {
           "dimension": "evidenceGathering"
         }
       ],
-      "scoredBy": "model",
-      "reflection": {
-        "question": "What did you learn, and what would you check first next time? (Enter to skip)",
-        "answer": "look at the key first"
+      "nietz": {
+        "version": 1,
+        "state": "ended",
+        "scoredBy": "model",
+        "reflection": {
+          "question": "What did you learn, and what would you check first next time? (Enter to skip)",
+          "answer": "look at the key first"
+        }
       }
     }
     "#);
@@ -139,7 +143,7 @@ fn giving_up_has_one_lifeline() {
     says(&ended, &["[Lifeline -- one more question before you go]", "(Abandoned)"]);
     assert_eq!(said(&ended).matches("Lifeline").count(), 1);
     let session = desk.saved();
-    assert_eq!((&session["outcome"], &session["lifelineUsed"]), (&json!("abandoned"), &json!(true)));
+    assert_eq!((&session["outcome"], &session["nietz"]["lifelineUsed"]), (&json!("abandoned"), &json!(true)));
     let responses: Vec<&str> =
         session["transcript"].as_array().expect("turns").iter().filter_map(|turn| turn["response"].as_str()).collect();
     assert_eq!(responses, ["hm", "I give up", "one more look", "i give up."]);
@@ -167,7 +171,7 @@ fn the_end_has_a_quote_a_score_card_a_question_and_the_profile() {
         ],
     );
     assert_eq!(
-        desk.saved()["reflection"],
+        desk.saved()["nietz"]["reflection"],
         json!({"question": "What did you learn, and what would you check first next time? (Enter to skip)", "answer": "measure first"})
     );
     let nudge = "Could you have gotten there faster? What was your first instinct?";
@@ -177,7 +181,7 @@ fn the_end_has_a_quote_a_score_card_a_question_and_the_profile() {
     let left = Desk::new();
     let ended = left.session(&["a", "exit", ""]).exits(0);
     assert!(!said(&ended).contains(nudge));
-    assert_eq!(left.saved()["reflection"], Value::Null, "Enter skips it");
+    assert_eq!(left.saved()["nietz"]["reflection"], Value::Null, "Enter skips it");
 }
 
 #[test]
@@ -190,7 +194,7 @@ fn where_the_model_cannot_score_the_tags_do_and_the_session_says_so() {
     let ended = desk.session(&["a", "b", "solved", ""]).exits(0);
     says(&ended, &["Scored from what was seen in each answer"]);
     let session = desk.saved();
-    assert_eq!(session["scoredBy"], "tags");
+    assert_eq!(session["nietz"]["scoredBy"], "tags");
     assert_eq!(session["skillScores"], json!({"assumptionChecking": 3, "evidenceGathering": 7, "rootCauseSpeed": 5}));
     assert_eq!(session["transcript"][0]["behaviorTags"], json!(["checked-logs", "assumed-without-checking"]));
     assert_eq!(
@@ -225,7 +229,7 @@ fn asking_for_the_answer_raises_the_intensity_for_the_rest_of_the_session() {
     let voices: Vec<Value> = ended.of_type("said").iter().filter_map(|event| event.get("from").cloned()).collect();
     assert_eq!(voices, ["Socrates", "Nietzsche", "Nietzsche", "Zarathustra", "Zarathustra"]);
     let session = desk.saved();
-    assert_eq!((&session["intensity"], &session["escalatedTo"]), (&json!("socrates"), &json!("zarathustra")));
+    assert_eq!((&session["intensity"], &session["nietz"]["escalatedTo"]), (&json!("socrates"), &json!("zarathustra")));
     assert_eq!(session["transcript"][0]["behaviorTags"][0], "asked-for-answer");
     let systems: Vec<String> = desk.asked(For::Question).iter().map(|request| request.system()).collect();
     assert!(systems[0].contains("as Socrates questioned") && systems[1].contains("as Nietzsche philosophised"));
@@ -270,7 +274,7 @@ fn an_interrupted_session_is_valid_on_disk_and_goes_on() {
     gate.open();
     assert!(!said(&ended).contains("(Abandoned)"), "it is not over: {}", said(&ended));
     let session = desk.saved();
-    assert_eq!((&session["outcome"], &session["scoredBy"]), (&json!("abandoned"), &json!("tags")));
+    assert_eq!((&session["outcome"], &session["nietz"]["scoredBy"]), (&json!("abandoned"), &json!("tags")));
     assert_eq!(session["transcript"][0]["response"], "the key is old");
     let path = format!(".nietzschian/sessions/{}.json", session["id"].as_str().expect("it has an id"));
     desk.env.nietz(["check", "--as", "debug:sessions", &path]).go().exits(0);
@@ -278,7 +282,7 @@ fn an_interrupted_session_is_valid_on_disk_and_goes_on() {
     let resumed = desk.env.resume().stdin("/solved the key\nread the log first\n").go();
     assert_eq!(resumed.result()["outcome"], "solved");
     let session = desk.saved();
-    assert_eq!((&session["outcome"], &session["scoredBy"]), (&json!("solved"), &json!("model")));
+    assert_eq!((&session["outcome"], &session["nietz"]["scoredBy"]), (&json!("solved"), &json!("model")));
     assert_eq!(
         (desk.asked(For::Question).len(), tags),
         (3, 1),

@@ -24,8 +24,8 @@ fn a_voice_of_ones_own_asks_and_stands_on_the_ladder_by_its_level() {
     says(&ended, &["Socrates makes room for Diogenes", "Diogenes makes room for Nietzsche"]);
     assert!(desk.asked(For::Question).iter().any(|request| request.system().contains("lamp in your hand")));
     let session = desk.saved();
-    assert_eq!((&session["intensity"], &session["escalatedTo"]), (&json!("socrates"), &json!("nietzsche")));
-    assert_eq!(session["voices"], json!(["diogenes"]));
+    assert_eq!((&session["intensity"], &session["nietz"]["escalatedTo"]), (&json!("socrates"), &json!("nietzsche")));
+    assert_eq!(session["nietz"]["voices"], json!(["diogenes"]));
     desk.env.nietz(["check"]).go().exits(0);
 }
 
@@ -34,7 +34,7 @@ fn a_session_that_a_voice_of_ones_own_begins_has_the_nearest_intensity() {
     let desk = Desk::new().file("personas/diogenes.md", &voice("level: 5\nfallback: { en: [\"What is that?\"] }\n"));
     talk(&desk, &["-i", "diogenes"], &["exit", ""]).exits(0);
     let session = desk.saved();
-    assert_eq!((&session["intensity"], &session["voices"]), (&json!("zarathustra"), &json!(["diogenes"])));
+    assert_eq!((&session["intensity"], &session["nietz"]["voices"]), (&json!("zarathustra"), &json!(["diogenes"])));
     let _ = std::fs::remove_dir_all(desk.env.path(".nietz"));
     let ended = talk(&desk, &["-i", "diogene"], &[]).exits(2);
     let hint = ended.ending()["failure"]["hint"].as_str().unwrap_or_default().to_owned();

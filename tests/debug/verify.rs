@@ -21,7 +21,7 @@ fn a_fix_that_holds_is_said_to_and_nothing_of_the_workspace_is_touched() {
     let before = desk.env.documents();
     let ended = desk.talk([PROBLEM, "--verify", CHECK], &["solved", ""]).exits(0);
     says(&ended, &[&format!("`{CHECK}` passes: the fix holds.")]);
-    assert_eq!(desk.saved()["verification"], json!({"command": CHECK, "exit": 0, "holds": true}));
+    assert_eq!(desk.saved()["nietz"]["verification"], json!({"command": CHECK, "exit": 0, "holds": true}));
     let mut after = desk.env.documents();
     after.retain(|path, _| !path.starts_with(".nietzschian/") && !path.starts_with(".git/"));
     let mut expected = before;
@@ -44,7 +44,7 @@ fn a_fix_that_does_not_hold_goes_back_to_the_developer_and_to_the_next_question(
         .exits(0);
     says(&ended, &["fails with exit code 1: the fix does not hold.", "stale"]);
     assert_eq!(ended.result()["outcome"], "solved", "whether it is solved is the developer's word");
-    assert_eq!(desk.saved()["verification"]["holds"], false);
+    assert_eq!(desk.saved()["nietz"]["verification"]["holds"], false);
     assert!(desk.asked(For::Question)[1].prompt().contains("says otherwise, exit code 1"));
     assert_eq!(ended.asked(), ["answer", "still-solved", "answer", "answer", "still-solved", "reflection"]);
 }

@@ -48,6 +48,26 @@ fn a_newer_file_is_read_as_far_as_it_goes_with_a_warning_and_never_written_over(
 }
 
 #[test]
+fn our_fields_of_before_they_had_a_key_of_their_own_move_under_it() {
+    let desk = Desk::new();
+    let mut old = session(1, "2026-01-01T10:00:00Z", "solved", 7.0);
+    old.as_object_mut().expect("an object").remove("nietz");
+    let alone = put(&desk, 2, &old.to_string().replace(&id(1), &id(2)));
+    old["scoredBy"] = json!("model");
+    old["lifelineUsed"] = json!(true);
+    let path = put(&desk, 1, &old.to_string());
+    assert_eq!(desk.talk(["profile"], &[]).exits(0).result()["totalSessions"], 2);
+    assert_eq!(desk.env.read(&path), old.to_string(), "what only looks changes nothing");
+    desk.env.nietz(["documents", "migrate", "debug"]).go().exits(0);
+    let now: Value = serde_json::from_str(&desk.env.read(&path)).expect("a session");
+    assert_eq!(now["nietz"], json!({"version": 1, "state": "ended", "scoredBy": "model", "lifelineUsed": true}));
+    assert_eq!((&now["scoredBy"], &now["skillScores"]), (&Value::Null, &old["skillScores"]));
+    // A file that another program wrote by the specification alone is no older one.
+    let checked = desk.env.nietz(["check", &alone]).go().exits(0);
+    assert!(checked.stdout.contains("valid"), "{checked:?}");
+}
+
+#[test]
 fn broken_files_are_named_skipped_and_left_alone() {
     let desk = Desk::new();
     let good = session(1, "2026-01-01T10:00:00Z", "solved", 7.0);

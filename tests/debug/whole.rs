@@ -80,7 +80,7 @@ fn a_session_that_is_killed_in_a_model_call_goes_on_and_pays_for_nothing_twice()
     let ended = desk.env.resume().stdin("by nobody\nsolved\nlook at the writer\n").go();
     assert_eq!(ended.result()["outcome"], "solved");
     let session = desk.saved();
-    assert_eq!((&session["questionsToRootCause"], &session["scoredBy"]), (&4.into(), &"model".into()));
+    assert_eq!((&session["questionsToRootCause"], &session["nietz"]["scoredBy"]), (&4.into(), &"model".into()));
     let paid = desk.env.journal().of_kind("chat").len();
     assert!(desk.server.calls() <= paid + 2, "only the calls that were killed are made twice");
     record(&desk.env, "resumed");

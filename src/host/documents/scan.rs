@@ -10,10 +10,9 @@ use std::thread::JoinHandle;
 use serde_json::Value;
 
 use super::paths::DocumentRoot;
-use super::version::version_text;
 use super::{Store, disk, list, validation};
 use crate::error::{Code, Failure, Result};
-use crate::model::collection::{Collection, Format};
+use crate::model::collection::{Collection, Format, version_text};
 use crate::model::document::{Page, ScannedDocument, VersionStatus};
 use crate::model::path_template::PathTemplate;
 use crate::model::pointer::Projection;

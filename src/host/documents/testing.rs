@@ -35,6 +35,8 @@ pub(super) fn versioned() -> Collection {
         current: json!("1.2"),
         migrates: vec!["1.0".to_owned()],
         read_newer: false,
+        formerly: Vec::new(),
+        own: None,
     };
     Collection { version: Some(version), ..collection("data/{slug}.yaml") }
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use crate::error::{Code, Failure, Result};
-use crate::model::collection::{Collection, Version};
+use crate::model::collection::{Collection, Version, version_at, version_text};
 use crate::model::document::VersionStatus;
 use crate::model::text::excerpt;
 use crate::schema::Violation;
@@ -21,22 +21,18 @@ pub(super) enum VersionCheck {
 /// Checks the version of a document. Fails with `document-version` if the flow cannot read this version.
 pub(super) fn check_version(collection: &Collection, value: &Value, file: &str) -> Result<VersionCheck> {
     let Some(version) = &collection.version else { return Ok(VersionCheck::Known(VersionStatus::Current)) };
-    let text = match value.pointer(&version.field) {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Number(number)) => number.to_string(),
-        Some(other) => {
-            let message =
-                format!("must be a version such as {}; found {}", version.current, excerpt(&other.to_string()));
-            return Ok(VersionCheck::Missing(Violation::new(version.field.as_str(), "version", message)));
-        }
+    let Some(text) = version_at(value, &version.field) else {
+        return Ok(malformed(value, &version.field, &version.current));
     };
     let current = version_text(&version.current);
-    if text == current {
-        return Ok(VersionCheck::Known(VersionStatus::Current));
+    if let Some(older) = version.older(value) {
+        return Ok(VersionCheck::Known(VersionStatus::Older(older)));
     }
-    if version.migrates.contains(&text) {
-        return Ok(VersionCheck::Known(VersionStatus::Older(text)));
+    if text == current {
+        return check_own(version, value, file);
+    }
+    if version.is_foreign(value) {
+        return Ok(VersionCheck::Known(VersionStatus::Current));
     }
     if text.is_empty() {
         let (parent, name) = version.field.rsplit_once('/').unwrap_or(("", &version.field));
@@ -51,15 +47,38 @@ pub(super) fn check_version(collection: &Collection, value: &Value, file: &str) 
     }
 }
 
-/// Returns the version of a document if it is newer than its flow; `None` also if the versions cannot be compared.
+/// Checks the version of the part that the flow adds to a document of today's version.
+fn check_own(version: &Version, value: &Value, file: &str) -> Result<VersionCheck> {
+    let Some(own) = &version.own else { return Ok(VersionCheck::Known(VersionStatus::Current)) };
+    let Some(text) = version_at(value, &own.field) else { return Ok(malformed(value, &own.field, &own.current)) };
+    let current = version_text(&own.current);
+    match compare(&text, &current) {
+        _ if text.is_empty() || text == current => Ok(VersionCheck::Known(VersionStatus::Current)),
+        Some(Ordering::Equal) => Ok(VersionCheck::Known(VersionStatus::Current)),
+        Some(Ordering::Greater) if version.read_newer => Ok(VersionCheck::Known(VersionStatus::Newer(text))),
+        Some(Ordering::Greater) => Err(newer_failure(file, &text, &current)),
+        Some(Ordering::Less) | None => {
+            let message = format!("{file} has {} \"{}\", which does not exist", own.field, excerpt(&text));
+            Err(Failure::new(Code::DocumentVersion, message).hint(format!("known is {current}")))
+        }
+    }
+}
+
+fn malformed(value: &Value, field: &str, current: &Value) -> VersionCheck {
+    let found = value.pointer(field).map(Value::to_string).unwrap_or_default();
+    let message = format!("must be a version such as {current}; found {}", excerpt(&found));
+    VersionCheck::Missing(Violation::new(field, "version", message))
+}
+
+/// Returns the version of a document, or of the flow's own part in it, if it is newer than its flow; `None` also if the
+/// versions cannot be compared.
 pub(super) fn newer_than(collection: &Collection, value: &Value) -> Option<String> {
     let version = collection.version.as_ref()?;
-    let text = match value.pointer(&version.field)? {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        _ => return None,
-    };
-    (compare(&text, &version_text(&version.current)) == Some(Ordering::Greater)).then_some(text)
+    let own = version.own.as_ref().map(|own| (&own.field, &own.current));
+    [(&version.field, &version.current)].into_iter().chain(own).find_map(|(field, current)| {
+        let text = version_at(value, field)?;
+        (compare(&text, &version_text(current)) == Some(Ordering::Greater)).then_some(text)
+    })
 }
 
 pub(super) fn newer_failure(file: &str, found: &str, current: &str) -> Failure {
@@ -75,11 +94,6 @@ fn unknown(file: &str, found: &str, current: &str, version: &Version) -> Failure
     known.push(excerpt(current));
     let message = format!("{file} has the version \"{}\", which does not exist", excerpt(found));
     Failure::new(Code::DocumentVersion, message).hint(format!("the known versions are: {}", known.join(", ")))
-}
-
-/// Returns a version as text: `1.2` for `"1.2"`, `1` for `1`.
-pub(super) fn version_text(version: &Value) -> String {
-    version.as_str().map_or_else(|| version.to_string(), str::to_owned)
 }
 
 /// Compares two dotted numbers: `1.10` is after `1.9`, `1` equals `1.0`. Returns `None` if either is no dotted number.
@@ -104,6 +118,7 @@ mod tests {
 
     use super::super::testing::versioned;
     use super::*;
+    use crate::model::collection::OwnVersion;
 
     fn judged(version: Value) -> Result<VersionCheck> {
         check_version(&versioned(), &json!({"format_version": version, "slug": "a"}), "f")
@@ -128,6 +143,47 @@ mod tests {
             assert!(failure.message.contains(&format!("\"{version}\"")), "{failure}");
             assert_eq!(failure.hint.as_deref(), Some("the known versions are: 1.0, 1.2"));
         }
+    }
+
+    /// A collection of somebody else's format at version 1.2, to which the flow adds a part of version 2.
+    fn with_a_part_of_our_own() -> Collection {
+        let mut collection = versioned();
+        let version = collection.version.as_mut().unwrap();
+        version.migrates = vec!["1.0".to_owned(), "1.2+".to_owned(), "1.2+1".to_owned()];
+        let formerly = vec!["/score".to_owned()];
+        version.own = Some(OwnVersion { field: "/ours/version".to_owned(), current: json!(2), formerly });
+        collection
+    }
+
+    #[test]
+    fn a_part_of_our_own_has_a_version_beside_the_documents() {
+        let collection = with_a_part_of_our_own();
+        let judged = |value: Value| check_version(&collection, &value, "f");
+        let older = |name: &str| VersionCheck::Known(VersionStatus::Older(name.to_owned()));
+        let current = VersionCheck::Known(VersionStatus::Current);
+        assert_eq!(judged(json!({"format_version": "1.2", "ours": {"version": 2}})).unwrap(), current);
+        // Another program wrote it, by the format alone.
+        assert_eq!(judged(json!({"format_version": "1.2"})).unwrap(), current);
+        // We wrote it, before our part had a version.
+        assert_eq!(judged(json!({"format_version": "1.2", "score": 3})).unwrap(), older("1.2+"));
+        assert_eq!(judged(json!({"format_version": "1.2", "ours": {"version": 1}})).unwrap(), older("1.2+1"));
+        assert_eq!(judged(json!({"format_version": "1.0", "score": 3})).unwrap(), older("1.0"));
+        let newer = json!({"format_version": "1.2", "ours": {"version": 3}});
+        assert_eq!(judged(newer.clone()).unwrap_err().code, Code::DocumentVersion);
+        assert_eq!(newer_than(&collection, &newer).as_deref(), Some("3"));
+        let odd = json!({"format_version": "1.2", "ours": {"version": []}});
+        assert!(matches!(judged(odd).unwrap(), VersionCheck::Missing(_)));
+    }
+
+    #[test]
+    fn a_document_of_another_program_is_no_older_one() {
+        let mut collection = versioned();
+        let version = collection.version.as_mut().unwrap();
+        version.migrates.insert(0, String::new());
+        version.formerly = vec!["/score".to_owned()];
+        let judged = |value: Value| check_version(&collection, &value, "f").unwrap();
+        assert_eq!(judged(json!({"slug": "a"})), VersionCheck::Known(VersionStatus::Current));
+        assert_eq!(judged(json!({"score": 3})), VersionCheck::Known(VersionStatus::Older(String::new())));
     }
 
     #[test]

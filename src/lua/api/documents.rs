@@ -26,6 +26,7 @@ use crate::model::text::excerpt;
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let native = ModuleBuilder::new(vm)?
         .pure("declared", declared)?
+        .pure("older", older)?
         .pure("key", key)?
         .pure("path", path)?
         .pure("check", check)?
@@ -72,9 +73,6 @@ fn declared(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
             migrations.raw_set(version.as_str(), migrate.clone()).map_err(vm_error)?;
         }
         if let Some(version) = &declared.collection.version {
-            let current = convert::to_lua(lua, &version.current).map_err(vm_error)?;
-            table.raw_set("current", current).map_err(vm_error)?;
-            table.raw_set("field", version.field.as_str()).map_err(vm_error)?;
             table.raw_set("order", version.migrates.clone()).map_err(vm_error)?;
         }
         table.raw_set("rules", declared.rules.clone()).map_err(vm_error)?;
@@ -82,6 +80,19 @@ fn declared(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
     }
     table.raw_set("migrations", migrations).map_err(vm_error)?;
     Ok(LuaValue::Table(table))
+}
+
+/// Returns the version of a document, by the name of its migration, if it is an older one.
+fn older(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
+    let args = Args::new(lua, "documents.collection", values);
+    let name = args.text(0)?;
+    let functions = lua.app_data_ref::<DeclaredCollections>();
+    let version = functions.as_ref().and_then(|functions| functions.0.get(&name)?.collection.version.as_ref());
+    let Some(version) = version.filter(|version| !version.migrates.is_empty()) else { return Ok(LuaValue::Nil) };
+    match version.older(&args.json(1, "document")?) {
+        Some(text) => convert::to_lua(lua, &Value::String(text)).map_err(vm_error),
+        None => Ok(LuaValue::Nil),
+    }
 }
 
 /// Reads a key: a table, or a text if the path has one placeholder.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{DeclaredCollection, ManifestReader, ManifestRemark, check_fields, invalid, maybe_table, text};
 use crate::error::Result;
-use crate::model::collection::{Collection, Expectation, Format, IndexPath, IndexTable, Version};
+use crate::model::collection::{Collection, Expectation, Format, IndexPath, IndexTable, OwnVersion, Version};
 use crate::model::pointer::respelled;
 use crate::model::text::excerpt;
 
@@ -20,6 +20,19 @@ struct VersionData {
     current: Value,
     #[serde(default)]
     read_newer: bool,
+    #[serde(default)]
+    formerly: Vec<String>,
+    own: Option<OwnVersionData>,
+}
+
+/// The version of the part that a flow adds to documents of somebody else's format.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OwnVersionData {
+    field: String,
+    current: Value,
+    #[serde(default)]
+    formerly: Vec<String>,
 }
 
 pub(super) fn read_collection(reader: &ManifestReader<'_>, name: &str, table: &Table) -> Result<DeclaredCollection> {
@@ -52,16 +65,27 @@ pub(super) fn read_collection(reader: &ManifestReader<'_>, name: &str, table: &T
     let mut remarks = Vec::new();
     let version = match maybe_table(table, &what, "version")? {
         Some(declared) => {
-            let known = ["field", "current", "migrations", "read_newer"];
+            let known = ["field", "current", "migrations", "read_newer", "formerly", "own"];
             check_fields(&declared, &format!("{what}: version"), &known)?;
             let mut data = convert_without(reader, &declared, "migrations", &mut migrations)?;
             remarks.extend(odd_keys(&declared));
             let data: VersionData =
                 serde_json::from_value(data.take()).map_err(|error| invalid(format!("{what}: version: {error}")))?;
-            reader.keep(check_pointer(&format!("{what}: version.field"), &data.field));
+            let own = data.own.iter().flat_map(|own| [&own.field].into_iter().chain(&own.formerly));
+            for place in [&data.field].into_iter().chain(&data.formerly).chain(own) {
+                reader.keep(check_pointer(&format!("{what}: version"), place));
+            }
             let mut migrates: Vec<String> = migrations.keys().cloned().collect();
             migrates.sort_by_key(|version| version_parts(version));
-            Some(Version { field: data.field, current: data.current, migrates, read_newer: data.read_newer })
+            let own = data.own.map(|own| OwnVersion { field: own.field, current: own.current, formerly: own.formerly });
+            Some(Version {
+                field: data.field,
+                current: data.current,
+                migrates,
+                read_newer: data.read_newer,
+                formerly: data.formerly,
+                own,
+            })
         }
         None => None,
     };
@@ -186,9 +210,9 @@ fn odd_keys(version: &Table) -> Vec<ManifestRemark> {
         .collect()
 }
 
-/// Returns a version's numbers, for sorting: `1.10` comes after `1.9`.
+/// Returns a version's numbers, for sorting: `1.10` comes after `1.9`, and `1+` after `1.0`.
 fn version_parts(version: &str) -> Vec<u64> {
-    version.split('.').map(|part| part.parse().unwrap_or(0)).collect()
+    version.split(['.', '+']).map(|part| part.parse().unwrap_or(0)).collect()
 }
 
 /// Returns a table as JSON without one member, whose functions go to `functions`.

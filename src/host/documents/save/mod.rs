@@ -9,7 +9,7 @@ use super::lock::DocumentLock;
 use super::version::{self, VersionCheck};
 use super::{Store, disk, validation};
 use crate::error::{Code, Failure, Result};
-use crate::model::collection::{Collection, DocumentKey, Format};
+use crate::model::collection::{Collection, DocumentKey, Format, version_text};
 use crate::model::document::{Expect, SavedDocument, VersionStatus};
 use crate::schema::{Violation, shape, source, text};
 
@@ -174,7 +174,7 @@ impl Store {
         // A file that cannot be read has no version; the caller's `expect` decides whether it may be replaced.
         let value = source::decode(bytes, file).and_then(|text| source::parse(text, collection.format, file));
         match value.ok().and_then(|value| version::newer_than(collection, &value)) {
-            Some(found) => Err(version::newer_failure(file, &found, &version::version_text(&version.current))
+            Some(found) => Err(version::newer_failure(file, &found, &version_text(&version.current))
                 .hint("it is not written over; save under another name, or update the flow")),
             None => Ok(()),
         }

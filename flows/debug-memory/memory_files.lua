@@ -7,6 +7,7 @@ local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local json = require("@nietz/json")
 local list = require("../common/list")
+local migrations = require("../common/memory/migrations")
 local recall = require("../common/memory/recall")
 local spec = require("../common/memory/spec")
 local state = require("./state")
@@ -26,6 +27,7 @@ function memory_files.new(id: string, file: string?, run: string, model: string)
 		status = "in_progress",
 		executions = json.array({}),
 		metadata = { agent = model, task_id = run },
+		nietz = { version = migrations.VERSION, source = "debug-memory" },
 	}
 end
 
@@ -66,10 +68,12 @@ local function expired_sessions(): { string }
 		return clock.format(now - days * DAY)
 	end
 	local rows = recall.query(
-		[[SELECT s.session_id FROM debug_memory s WHERE s.updated_at IS NOT NULL AND s.updated_at < CASE
+		-- Not every program tells when it last changed a session; its last run of the tests does.
+		[[SELECT session_id FROM (SELECT s.*, coalesce(s.updated_at, (SELECT max(e.timestamp) FROM debug_executions e
+		WHERE e.document = s.document), s.created_at) AS changed FROM debug_memory s) s WHERE changed < CASE
 		WHEN s.status = 'escalated' THEN ?
 		WHEN EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document) THEN ?
-		ELSE ? END ORDER BY s.updated_at]],
+		ELSE ? END ORDER BY changed]],
 		{ ago(spec.retention.on_escalation), ago(spec.retention.on_learning_identified), ago(spec.retention.default_days) }
 	)
 	return list.map(rows, function(row): string

@@ -1,0 +1,299 @@
+--!strict
+--- Which failures of the past are like one of now, and how much: by place (file, function, what the fix changed), by words
+--- that are rare in the memory (of the message, the test, the cause and the fix), by the way in which values differ, and by
+--- the kind of error. None of these is enough by itself, and that two assertions compare X with Y is no sign at all.
+
+local report = require("./parsers/report")
+local symptoms = require("./symptoms")
+local words = require("./words")
+
+local rank = {}
+
+--- A failure with what is compared of it.
+export type Side = {
+	error_type: string,
+	test_name: string,
+	--- The words of the message, of the test and of the trace.
+	message: words.Set,
+	test: words.Set,
+	trace: words.Set,
+	--- The words of paths, which tell where and not what.
+	place: words.Set,
+	--- Files of the trace and of the place, those of tests apart; functions with their files.
+	code: words.Set,
+	tests: words.Set,
+	spots: words.Set,
+	symptom: string?,
+	--- Whether a person told it, whose words name places and causes alike.
+	described: boolean,
+}
+
+--- What was found out and done about failures of the past.
+export type Told = {
+	cause: words.Set,
+	plain: string,
+	category: string?,
+	--- The files that the fix changed, and the one that the session was about.
+	changed: words.Set,
+}
+
+--- From this on a past failure is offered.
+rank.ENOUGH = 1
+--- How many failures of a run are compared: one cause often fails many tests, so the first ones stand for the rest.
+rank.MAX_FAILURES = 5
+
+--- How much each sign counts.
+local WEIGHTS = {
+	same_test = 0.8,
+	same_spot = 0.75,
+	changed_file = 0.7,
+	code_file = 0.45,
+	sister_file = 0.25,
+	test_file = 0.1,
+	kind = 0.1,
+	named_kind = 0.35,
+	other_kind = -0.25,
+	other_symptom = -0.3,
+	told_symptom = 0.35,
+}
+
+--- How much a word counts by where it stands on either side.
+local MESSAGE, TEST, TRACE, PLACE, CAUSE = 1, 0.5, 0.6, 0.3, 0.8
+
+local function base(path: string): string
+	return string.match(path, "([^/]+)$") or path
+end
+
+--- Whether two paths are one, where one of them may be the end of the other.
+local function same_path(a: string, b: string): boolean
+	return a == b
+		or string.sub(a, -#b - 1) == "/" .. b
+		or string.sub(b, -#a - 1) == "/" .. a
+end
+
+local function has_path(set: words.Set, path: string): boolean
+	for other in set do
+		if same_path(path, other) then
+			return true
+		end
+	end
+	return false
+end
+
+--- Returns the places that a text names: files with an extension and a line.
+local function named_places(trace: string, visit: (file: string, line: string) -> ())
+	for file, line in string.gmatch(trace, "([%w_@%-%./]+%.%a%w*):(%d+)") do
+		visit((string.gsub(string.gsub(file :: string, "^file://", ""), "^%./", "")), line :: string)
+	end
+	for file, line in string.gmatch(trace, 'File "([^"]+)", line (%d+)') do
+		visit(file :: string, line :: string)
+	end
+end
+
+--- Prepares a failure for many comparisons.
+function rank.side(failure: report.Failure): Side
+	local side: Side = {
+		error_type = failure.error_type,
+		test_name = failure.test_name,
+		message = words.of(failure.error_message),
+		test = {},
+		trace = {},
+		place = {},
+		code = {},
+		tests = {},
+		spots = {},
+		symptom = nil,
+		described = false,
+	}
+	local function add_place(file: string, line: string?)
+		if report.is_test(file) then
+			side.tests[file] = true
+		else
+			side.code[file] = true
+			if line ~= nil then
+				side.spots[`{base(file)}:{line}`] = true
+			end
+		end
+	end
+	local trace = failure.stack_trace or ""
+	named_places(`{trace}\n{failure.error_message}`, add_place)
+	local place = failure.source_location
+	if place ~= nil and place.file ~= nil then
+		add_place(place.file, if place.line then tostring(place.line) else nil)
+		if place["function"] ~= nil then
+			side.spots[`{base(place.file)} {place["function"]}`] = true
+		end
+	end
+	if failure.test_file ~= nil then
+		side.tests[failure.test_file] = true
+	end
+	local paths: { string } = {}
+	for _, set in { side.code, side.tests } do
+		for path in set do
+			table.insert(paths, path)
+		end
+	end
+	side.place = words.of_paths(paths)
+	-- A test's name begins with its file and its groups in some runners: those are places.
+	local own = string.match(failure.test_name, "([^:›>%.]+)$") or failure.test_name
+	side.test = words.of(own)
+	for word in words.of_paths({ string.sub(failure.test_name, 1, -#own - 1) }) do
+		side.place[word] = true
+	end
+	for word in words.of(trace) do
+		side.trace[word] = true
+	end
+	local expected, actual = failure.expected, failure.actual
+	if expected == nil or actual == nil then
+		expected, actual = report.expected_and_actual(failure.error_message)
+	end
+	side.symptom = symptoms.of(expected, actual)
+	return side
+end
+
+--- Prepares a failure that a person describes; `kind` is the kind of error that the words name, `Other` if they name none.
+function rank.described(description: string, kind: string): Side
+	local side = rank.side({ test_name = "", error_type = kind, error_message = description })
+	side.described, side.symptom = true, nil
+	for path in string.gmatch(description, "[%w_%-%./]+%.%a%w*") do
+		if report.is_test(path) then
+			side.tests[path] = true
+		else
+			side.code[path] = true
+		end
+	end
+	return side
+end
+
+--- Prepares what was told of a past failure: cause, strategy, fix and files.
+function rank.told(texts: { string }, category: string?, changed: { string }): Told
+	local plain = table.concat(texts, "\n")
+	local files: words.Set = {}
+	for _, path in changed do
+		files[path] = true
+	end
+	return { cause = words.of(plain), plain = plain, category = category, changed = files }
+end
+
+--- All words of a past failure, for counting how rare they are.
+function rank.all_words(side: Side, told: Told): words.Set
+	local all: words.Set = {}
+	for _, set in { side.message, side.test, side.trace, side.place, told.cause } do
+		for word in set do
+			all[word] = true
+		end
+	end
+	return all
+end
+
+--- Adds the words of a side to a table with how much each counts there: the place where it counts least decides, because a
+--- word of a path says where and not what.
+local function weighed(side: Side): { [string]: number }
+	local found: { [string]: number } = {}
+	local function add(set: words.Set, count: number)
+		for word in set do
+			found[word] = math.max(found[word] or 0, count)
+		end
+	end
+	add(side.trace, TRACE)
+	add(side.test, TEST)
+	add(side.message, MESSAGE)
+	for word in side.place do
+		found[word] = math.min(found[word] or PLACE, PLACE)
+	end
+	return found
+end
+
+--- Returns how much two failures share by their words, from 0 to 1 and somewhat above.
+local function by_words(now: Side, past: Side, told: Told, frequencies: words.Frequencies): number
+	local mine, theirs = weighed(now), weighed(past)
+	for word in told.cause do
+		theirs[word] = math.max(theirs[word] or 0, if past.place[word] and not now.described then PLACE else CAUSE)
+	end
+	if now.described then
+		for word in past.place do
+			theirs[word] = math.max(theirs[word], CAUSE)
+		end
+	end
+	local shared, whole = 0, 0
+	for word, count in mine do
+		local weight = words.weight(frequencies, word) * count
+		whole += weight
+		shared += weight * (theirs[word] or 0)
+	end
+	if whole == 0 then
+		return 0
+	end
+	-- A long message shares some word with anything, and a short one is soon shared as a whole: both have to be enough.
+	local coverage = shared / whole
+	local amount = 1 - math.exp(-shared / 1.5)
+	return 1.6 * amount * math.sqrt(coverage)
+end
+
+--- Returns how much two failures share by their places.
+local function by_place(now: Side, past: Side, told: Told): number
+	local best = 0
+	if past.test_name ~= "" and now.test_name == past.test_name then
+		best = WEIGHTS.same_test
+	end
+	for spot in now.spots do
+		if past.spots[spot] then
+			best = math.max(best, WEIGHTS.same_spot)
+		end
+	end
+	for path in now.code do
+		if has_path(told.changed, path) then
+			best = math.max(best, WEIGHTS.changed_file)
+		elseif has_path(past.code, path) then
+			best = math.max(best, WEIGHTS.code_file)
+		else
+			for other in told.changed do
+				if base(other) == base(path) then
+					best = math.max(best, WEIGHTS.sister_file)
+				end
+			end
+		end
+	end
+	for path in now.tests do
+		if has_path(past.tests, path) then
+			best = math.max(best, WEIGHTS.test_file)
+		end
+	end
+	return best
+end
+
+--- Returns how much the ways in which values differ, and the kinds of errors, speak for one cause.
+local function by_kind(now: Side, past: Side, told: Told): number
+	local score = 0
+	if now.symptom ~= nil then
+		local weight = symptoms.weight(now.symptom)
+		if now.symptom == past.symptom then
+			score += weight
+		elseif past.symptom ~= nil then
+			score += WEIGHTS.other_symptom
+		end
+		if symptoms.fits(now.symptom, told.plain, told.category) then
+			score += math.min(weight, WEIGHTS.told_symptom)
+		end
+	end
+	if now.described then
+		-- Who describes a failure seldom names its kind, and then means it.
+		score += if now.error_type ~= "Other" and now.error_type == past.error_type then WEIGHTS.named_kind else 0
+	elseif now.error_type ~= past.error_type then
+		score += WEIGHTS.other_kind
+	elseif now.error_type ~= "AssertionError" and now.error_type ~= "Other" then
+		score += WEIGHTS.kind
+	end
+	return score
+end
+
+--- The parts of a score, which is their sum.
+export type Score = { words: number, place: number, kind: number, total: number }
+
+--- Returns how much a past failure is like one of now.
+function rank.score(now: Side, past: Side, told: Told, frequencies: words.Frequencies): Score
+	local of_words, of_place, of_kind = by_words(now, past, told, frequencies), by_place(now, past, told), by_kind(now, past, told)
+	return { words = of_words, place = of_place, kind = of_kind, total = of_words + of_place + of_kind }
+end
+
+return rank

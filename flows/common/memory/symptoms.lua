@@ -1,0 +1,140 @@
+--!strict
+--- How what came differs from what was expected: by one, by a hair, in the order, in the case of letters. Two failures that
+--- differ in the same way may have one cause, though they share no word; that both compare X with Y says nothing.
+
+local symptoms = {}
+
+--- What a way to differ is worth as a sign, and the words by which causes of it are usually told.
+export type Symptom = { name: string, weight: number, causes: { string }, category: string? }
+
+local ALL = {
+	hair = { weight = 0.6, causes = { "float", "decimal", "round", "precis", "binary", "cent" } },
+	hours = { weight = 0.5, causes = { "timezon", "time zone", "utc", "local time", "dst", "offset", "naive" } },
+	order = { weight = 0.45, causes = { "order", "sort", "unordered", "hash", "iterat" } },
+	case = { weight = 0.45, causes = { "case", "lower", "upper", "capital" } },
+	space = { weight = 0.45, causes = { "space", "trim", "strip", "newline", "line end", "crlf" } },
+	letters = { weight = 0.6, causes = { "utf", "encod", "latin", "unicode", "charset", "codec" } },
+	scale = { weight = 0.45, causes = { "unit", "millisecond", "percent", "cent", "factor", "scale" } },
+	sign = { weight = 0.45, causes = { "sign", "negat", "swap", "reverse", "order of", "operand", "subtract" } },
+	cut = { weight = 0.25, causes = { "trunc", "cut", "slice", "buffer", "limit", "prefix" } },
+	by_one = { weight = 0.15, causes = { "off by one", "off-by-one", "inclusive", "exclusive", "boundary", "one too" }, category = "off_by_one" },
+	nothing = {
+		weight = 0.15,
+		causes = { "await", "missing", "not set", "never set", "not return", "without return", "default" },
+		category = "null_undefined_access",
+	},
+	leftover = { weight = 0.3, causes = { "shared", "mutable", "default argument", "state", "global", "singleton", "reset", "clear" } },
+	missing = { weight = 0.1, causes = { "filter", "skip", "drop", "exclude" } },
+	doubled = { weight = 0.3, causes = { "twice", "double", "duplicate", "again" } },
+} :: { [string]: { weight: number, causes: { string }, category: string? } }
+
+local NOTHING = { ["null"] = true, ["None"] = true, ["nil"] = true, ["undefined"] = true, ["<null>"] = true, ["Optional.empty"] = true }
+local EMPTY = { ["[]"] = true, ["{}"] = true, ['""'] = true, ["''"] = true, [""] = true, ["()"] = true, ["set()"] = true }
+
+local function trim(value: string): string
+	return string.match(value, "^%s*(.-)%s*$") or value
+end
+
+local function without_spaces(value: string): string
+	return (string.gsub(string.gsub(value, "\\[nrt]", ""), "%s", ""))
+end
+
+--- Returns the characters of a text in order, which are the same however its parts are arranged.
+local function letters(value: string): string
+	local list = {}
+	for word in string.gmatch(value, "[%w_%.%-]+") do
+		table.insert(list, word)
+	end
+	table.sort(list)
+	return table.concat(list, " ")
+end
+
+local function of_numbers(want: number, got: number): string?
+	local gap = math.abs(want - got)
+	local size = math.max(math.abs(want), math.abs(got))
+	if gap == 0 then
+		return nil
+	elseif want == -got then
+		return "sign"
+	elseif gap == 1 and want == math.floor(want) and got == math.floor(got) then
+		return "by_one"
+	elseif (got ~= math.floor(got) or want ~= math.floor(want)) and (gap / size < 1e-6 or math.abs(gap - 0.01) < 1e-9 or #tostring(got) > 14) then
+		return "hair"
+	elseif want ~= 0 and got ~= 0 and (got == 2 * want) then
+		return "doubled"
+	elseif want ~= 0 and got ~= 0 then
+		for _, factor in { 10, 100, 1000, 60, 1024, 1e6 } do
+			if math.abs(want / got - factor) < 1e-9 or math.abs(got / want - factor) < 1e-9 then
+				return "scale"
+			end
+		end
+		if gap % 3600 == 0 and size > 86400 then
+			return "hours"
+		end
+	end
+	return nil
+end
+
+--- Returns the hour and the rest of a time, or nil.
+local function clock_of(value: string): (string?, string?)
+	local day, hour, rest = string.match(value, "(%d%d%d%d%-%d%d%-%d%d)[T ](%d%d):(%d%d:?%d*)")
+	return if hour then hour else nil, if hour then `{string.sub(day :: string, 1, 7)} {rest}` else nil
+end
+
+--- Returns how a value differs from what was expected, or nil where that says nothing.
+function symptoms.of(expected: string?, actual: string?): string?
+	if expected == nil or actual == nil then
+		return nil
+	end
+	local want, got = trim(expected), trim(actual)
+	local want_number, got_number = tonumber(want), tonumber(got)
+	if want_number ~= nil and got_number ~= nil then
+		return of_numbers(want_number, got_number)
+	elseif NOTHING[got] and not NOTHING[want] then
+		return "nothing"
+	elseif EMPTY[want] and not EMPTY[got] then
+		return "leftover"
+	elseif EMPTY[got] then
+		return "missing"
+	elseif string.lower(want) == string.lower(got) then
+		return if want ~= got then "case" else "space"
+	elseif without_spaces(want) == without_spaces(got) then
+		return "space"
+	end
+	local want_hour, want_rest = clock_of(want)
+	local got_hour, got_rest = clock_of(got)
+	if want_hour ~= nil and got_hour ~= nil and want_hour ~= got_hour and want_rest == got_rest then
+		return "hours"
+	end
+	local plain_want, plain_got = string.gsub(want, "[\128-\255]", ""), string.gsub(got, "[\128-\255\\x?]", "")
+	if plain_want ~= want and string.find(got, string.match(plain_want, "%a%a+") or "\0", 1, true) and #plain_got > 0 and (string.find(got, "Ã", 1, true) or string.find(got, "\\x", 1, true) or string.find(got, "�", 1, true)) then
+		return "letters"
+	elseif letters(want) == letters(got) and string.find(want, "[,%s]") then
+		return "order"
+	elseif #got >= 3 and #want > #got and string.sub(want, 1, #got - 1) == string.sub(got, 1, #got - 1) then
+		return "cut"
+	end
+	return nil
+end
+
+--- Returns what a way to differ is worth as a sign.
+function symptoms.weight(name: string): number
+	return ALL[name].weight
+end
+
+--- Whether a cause, as somebody told it, is of the kind that usually shows like this.
+function symptoms.fits(name: string, cause: string, category: string?): boolean
+	local known = ALL[name]
+	if known.category ~= nil and known.category == category then
+		return true
+	end
+	local low = string.lower(cause)
+	for _, part in known.causes do
+		if string.find(low, part, 1, true) ~= nil then
+			return true
+		end
+	end
+	return false
+end
+
+return symptoms

@@ -3,12 +3,12 @@
 --- statistics and what models are told take their figures from here.
 
 local clock = require("@nietz/clock")
+local mistakes = require("./mistakes")
 local past = require("./past")
 local rank = require("./rank")
 local report = require("./parsers/report")
 local spec = require("./spec")
 local store = require("./store")
-local symptoms = require("./symptoms")
 local words = require("./words")
 
 local patterns = {}
@@ -144,7 +144,8 @@ local function fits(pattern: Pattern, sides: { rank.Side }, similar: { [string]:
 			return true
 		end
 	end
-	local own = words.of(`{pattern.pattern} {pattern.template}`)
+	local said = `{(string.gsub(pattern.pattern, "_", " "))} {pattern.template}`
+	local own, told = words.of(said), mistakes.told(said)
 	for _, side in sides do
 		if pattern.error_types[side.error_type] == nil then
 			continue
@@ -154,8 +155,9 @@ local function fits(pattern: Pattern, sides: { rank.Side }, similar: { [string]:
 			whole += 1
 			shared += if side.message[word] or side.test[word] then 1 else 0
 		end
-		local shows = side.symptom ~= nil
-			and symptoms.fits(side.symptom, `{(string.gsub(pattern.pattern, "_", " "))} {pattern.template}`, pattern.category)
+		local shows = mistakes.shared(side.mistakes, told, function()
+			return 1
+		end) == 1
 		if shows or (whole > 0 and shared >= 2 and shared / whole >= MIN_SHARE) then
 			return true
 		end

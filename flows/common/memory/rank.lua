@@ -3,6 +3,8 @@
 --- that are rare in the memory (of the message, the test, the cause and the fix), by the way in which values differ, and by
 --- the kind of error. None of these is enough by itself, and that two assertions compare X with Y is no sign at all.
 
+local errors = require("./errors")
+local mistakes = require("./mistakes")
 local report = require("./parsers/report")
 local symptoms = require("./symptoms")
 local words = require("./words")
@@ -13,6 +15,8 @@ local rank = {}
 export type Side = {
 	error_type: string,
 	test_name: string,
+	--- The message without numbers and folders.
+	signature: string,
 	--- The words of the message, of the test and of the trace.
 	message: words.Set,
 	test: words.Set,
@@ -24,6 +28,9 @@ export type Side = {
 	tests: words.Set,
 	spots: words.Set,
 	symptom: string?,
+	mistakes: mistakes.Signs,
+	--- Endings of file names, which tell the language.
+	languages: words.Set,
 	--- Whether a person told it, whose words name places and causes alike.
 	described: boolean,
 }
@@ -32,33 +39,43 @@ export type Side = {
 export type Told = {
 	cause: words.Set,
 	plain: string,
+	mistakes: mistakes.Signs,
 	category: string?,
 	--- The files that the fix changed, and the one that the session was about.
 	changed: words.Set,
 }
 
 --- From this on a past failure is offered.
-rank.ENOUGH = 1
+rank.ENOUGH = 0.8
 --- How many failures of a run are compared: one cause often fails many tests, so the first ones stand for the rest.
 rank.MAX_FAILURES = 5
 
 --- How much each sign counts.
 local WEIGHTS = {
-	same_test = 0.8,
-	same_spot = 0.75,
-	changed_file = 0.7,
-	code_file = 0.45,
-	sister_file = 0.25,
+	same_test = 0.6,
+	same_spot = 0.6,
+	changed_file = 0.45,
+	code_file = 0.3,
+	sister_file = 0.2,
 	test_file = 0.1,
 	kind = 0.1,
 	named_kind = 0.35,
-	other_kind = -0.25,
+	other_kind = -0.05,
+	symptom = 0.5,
 	other_symptom = -0.3,
-	told_symptom = 0.35,
+	mistake = 1.1,
+	other_mistake = -0.4,
+	other_language = -0.5,
 }
 
+--- One language by several endings.
+local LANGUAGES = { ts = "js", tsx = "js", jsx = "js", mjs = "js", cjs = "js", mts = "js", kt = "java" } :: { [string]: string }
+
 --- How much a word counts by where it stands on either side.
-local MESSAGE, TEST, TRACE, PLACE, CAUSE = 1, 0.5, 0.6, 0.3, 0.8
+local MESSAGE, TEST, TRACE, CAUSE = 1, 0.5, 0.6, 0.8
+
+--- The most that words alone can say, and from what on a cause is taken to speak of a failure.
+local MOST_BY_WORDS, SOME_CAUSE = 0.7, 0.2
 
 local function base(path: string): string
 	return string.match(path, "([^/]+)$") or path
@@ -95,6 +112,7 @@ function rank.side(failure: report.Failure): Side
 	local side: Side = {
 		error_type = failure.error_type,
 		test_name = failure.test_name,
+		signature = errors.signature(failure.error_message),
 		message = words.of(failure.error_message),
 		test = {},
 		trace = {},
@@ -103,6 +121,8 @@ function rank.side(failure: report.Failure): Side
 		tests = {},
 		spots = {},
 		symptom = nil,
+		mistakes = {},
+		languages = {},
 		described = false,
 	}
 	local function add_place(file: string, line: string?)
@@ -148,6 +168,14 @@ function rank.side(failure: report.Failure): Side
 		expected, actual = report.expected_and_actual(failure.error_message)
 	end
 	side.symptom = symptoms.of(expected, actual)
+	local told = `{failure.test_name}\n{failure.error_message}\n{trace}`
+	side.mistakes = mistakes.shown(told, side.symptom, if side.symptom then symptoms.weight(side.symptom) else 0)
+	for _, path in paths do
+		local ending = string.match(path, "%.(%a%w*)$")
+		if ending ~= nil then
+			side.languages[LANGUAGES[ending] or ending] = true
+		end
+	end
 	return side
 end
 
@@ -172,7 +200,7 @@ function rank.told(texts: { string }, category: string?, changed: { string }): T
 	for _, path in changed do
 		files[path] = true
 	end
-	return { cause = words.of(plain), plain = plain, category = category, changed = files }
+	return { cause = words.of(plain), plain = plain, mistakes = mistakes.told(plain), category = category, changed = files }
 end
 
 --- All words of a past failure, for counting how rare they are.
@@ -183,11 +211,14 @@ function rank.all_words(side: Side, told: Told): words.Set
 			all[word] = true
 		end
 	end
+	for name in told.mistakes do
+		all["mistake " .. name] = true
+	end
 	return all
 end
 
---- Adds the words of a side to a table with how much each counts there: the place where it counts least decides, because a
---- word of a path says where and not what.
+--- Returns the words of a side with how much each counts. Those of its paths say where and not what: places are compared
+--- as such, and not by words.
 local function weighed(side: Side): { [string]: number }
 	local found: { [string]: number } = {}
 	local function add(set: words.Set, count: number)
@@ -199,35 +230,37 @@ local function weighed(side: Side): { [string]: number }
 	add(side.test, TEST)
 	add(side.message, MESSAGE)
 	for word in side.place do
-		found[word] = math.min(found[word] or PLACE, PLACE)
+		found[word] = nil
 	end
 	return found
 end
 
---- Returns how much two failures share by their words, from 0 to 1 and somewhat above.
-local function by_words(now: Side, past: Side, told: Told, frequencies: words.Frequencies): number
+--- Returns how much two failures share by their words, and how much of what now fails the past cause and fix name.
+local function by_words(now: Side, past: Side, told: Told, frequencies: words.Frequencies): (number, number)
 	local mine, theirs = weighed(now), weighed(past)
+	local causes: { [string]: number } = {}
 	for word in told.cause do
-		theirs[word] = math.max(theirs[word] or 0, if past.place[word] and not now.described then PLACE else CAUSE)
+		if now.described or not past.place[word] then
+			causes[word] = CAUSE
+		end
 	end
 	if now.described then
 		for word in past.place do
-			theirs[word] = math.max(theirs[word], CAUSE)
+			causes[word] = CAUSE
 		end
 	end
-	local shared, whole = 0, 0
+	local shared, of_cause, whole = 0, 0, 0
 	for word, count in mine do
 		local weight = words.weight(frequencies, word) * count
 		whole += weight
-		shared += weight * (theirs[word] or 0)
-	end
-	if whole == 0 then
-		return 0
+		shared += weight * math.max(theirs[word] or 0, causes[word] or 0)
+		of_cause += weight * (causes[word] or 0)
 	end
 	-- A long message shares some word with anything, and a short one is soon shared as a whole: both have to be enough.
-	local coverage = shared / whole
-	local amount = 1 - math.exp(-shared / 1.5)
-	return 1.6 * amount * math.sqrt(coverage)
+	local function strength(sum: number): number
+		return if whole == 0 then 0 else math.min(MOST_BY_WORDS, 1.6 * (1 - math.exp(-sum / 1.5)) * math.sqrt(sum / whole))
+	end
+	return strength(shared), strength(of_cause)
 end
 
 --- Returns how much two failures share by their places.
@@ -262,19 +295,33 @@ local function by_place(now: Side, past: Side, told: Told): number
 	return best
 end
 
+--- Returns how much the kinds of mistakes that show speak for the cause of then, or against it.
+local function by_mistake(now: Side, told: Told, frequencies: words.Frequencies): number
+	local shared = mistakes.shared(now.mistakes, told.mistakes, function(name)
+		return words.weight(frequencies, "mistake " .. name)
+	end)
+	if shared > 0 then
+		return shared * WEIGHTS.mistake
+	end
+	return if mistakes.differ(now.mistakes, told.mistakes) then WEIGHTS.other_mistake else 0
+end
+
 --- Returns how much the ways in which values differ, and the kinds of errors, speak for one cause.
-local function by_kind(now: Side, past: Side, told: Told): number
+local function by_kind(now: Side, past: Side): number
 	local score = 0
 	if now.symptom ~= nil then
-		local weight = symptoms.weight(now.symptom)
 		if now.symptom == past.symptom then
-			score += weight
+			score += symptoms.weight(now.symptom) * WEIGHTS.symptom
 		elseif past.symptom ~= nil then
 			score += WEIGHTS.other_symptom
 		end
-		if symptoms.fits(now.symptom, told.plain, told.category) then
-			score += math.min(weight, WEIGHTS.told_symptom)
+	end
+	if next(now.languages) ~= nil and next(past.languages) ~= nil then
+		local same = false
+		for language in now.languages do
+			same = same or past.languages[language] == true
 		end
+		score += if same then 0 else WEIGHTS.other_language
 	end
 	if now.described then
 		-- Who describes a failure seldom names its kind, and then means it.
@@ -287,13 +334,27 @@ local function by_kind(now: Side, past: Side, told: Told): number
 	return score
 end
 
---- The parts of a score, which is their sum.
-export type Score = { words: number, place: number, kind: number, total: number }
+--- Whether it is the same failure again: the same test with the same message, numbers and paths aside.
+local function is_again(now: Side, past: Side): boolean
+	return now.test_name ~= "" and now.test_name == past.test_name and now.signature == past.signature
+end
+
+--- The parts of a score, and what they come to.
+export type Score = { words: number, place: number, kind: number, mistake: number, cause: number, total: number }
 
 --- Returns how much a past failure is like one of now.
 function rank.score(now: Side, past: Side, told: Told, frequencies: words.Frequencies): Score
-	local of_words, of_place, of_kind = by_words(now, past, told, frequencies), by_place(now, past, told), by_kind(now, past, told)
-	return { words = of_words, place = of_place, kind = of_kind, total = of_words + of_place + of_kind }
+	local of_words, of_cause = by_words(now, past, told, frequencies)
+	local of_place, of_kind = by_place(now, past, told), by_kind(now, past)
+	local of_mistake = by_mistake(now, told, frequencies)
+	local total = of_words + of_place + of_kind + of_mistake
+	if is_again(now, past) then
+		total = math.max(total, rank.ENOUGH)
+	elseif of_mistake <= 0 and of_cause < SOME_CAUSE then
+		-- What is alike in place and words alone is another mistake in the same code more often than not.
+		total = math.min(total, rank.ENOUGH - 0.05)
+	end
+	return { words = of_words, place = of_place, kind = of_kind, mistake = of_mistake, cause = of_cause, total = total }
 end
 
 return rank

@@ -4,29 +4,24 @@
 
 local symptoms = {}
 
---- What a way to differ is worth as a sign, and the words by which causes of it are usually told.
-export type Symptom = { name: string, weight: number, causes: { string }, category: string? }
-
-local ALL = {
-	hair = { weight = 0.6, causes = { "float", "decimal", "round", "precis", "binary", "cent" } },
-	hours = { weight = 0.5, causes = { "timezon", "time zone", "utc", "local time", "dst", "offset", "naive" } },
-	order = { weight = 0.45, causes = { "order", "sort", "unordered", "hash", "iterat" } },
-	case = { weight = 0.45, causes = { "case", "lower", "upper", "capital" } },
-	space = { weight = 0.45, causes = { "space", "trim", "strip", "newline", "line end", "crlf" } },
-	letters = { weight = 0.6, causes = { "utf", "encod", "latin", "unicode", "charset", "codec" } },
-	scale = { weight = 0.45, causes = { "unit", "millisecond", "percent", "cent", "factor", "scale" } },
-	sign = { weight = 0.45, causes = { "sign", "negat", "swap", "reverse", "order of", "operand", "subtract" } },
-	cut = { weight = 0.25, causes = { "trunc", "cut", "slice", "buffer", "limit", "prefix" } },
-	by_one = { weight = 0.15, causes = { "off by one", "off-by-one", "inclusive", "exclusive", "boundary", "one too" }, category = "off_by_one" },
-	nothing = {
-		weight = 0.15,
-		causes = { "await", "missing", "not set", "never set", "not return", "without return", "default" },
-		category = "null_undefined_access",
-	},
-	leftover = { weight = 0.3, causes = { "shared", "mutable", "default argument", "state", "global", "singleton", "reset", "clear" } },
-	missing = { weight = 0.1, causes = { "filter", "skip", "drop", "exclude" } },
-	doubled = { weight = 0.3, causes = { "twice", "double", "duplicate", "again" } },
-} :: { [string]: { weight: number, causes: { string }, category: string? } }
+--- How sure a sign of one cause each way to differ is.
+local WEIGHTS = {
+	hair = 1,
+	hours = 0.8,
+	order = 0.8,
+	case = 0.8,
+	space = 0.8,
+	letters = 1,
+	scale = 0.8,
+	sign = 0.8,
+	quotes = 0.9,
+	cut = 0.4,
+	leftover = 0.6,
+	doubled = 0.5,
+	by_one = 0.3,
+	nothing = 0.3,
+	missing = 0.1,
+} :: { [string]: number }
 
 local NOTHING = { ["null"] = true, ["None"] = true, ["nil"] = true, ["undefined"] = true, ["<null>"] = true, ["Optional.empty"] = true }
 local EMPTY = { ["[]"] = true, ["{}"] = true, ['""'] = true, ["''"] = true, [""] = true, ["()"] = true, ["set()"] = true }
@@ -119,22 +114,7 @@ end
 
 --- Returns what a way to differ is worth as a sign.
 function symptoms.weight(name: string): number
-	return ALL[name].weight
-end
-
---- Whether a cause, as somebody told it, is of the kind that usually shows like this.
-function symptoms.fits(name: string, cause: string, category: string?): boolean
-	local known = ALL[name]
-	if known.category ~= nil and known.category == category then
-		return true
-	end
-	local low = string.lower(cause)
-	for _, part in known.causes do
-		if string.find(low, part, 1, true) ~= nil then
-			return true
-		end
-	end
-	return false
+	return WEIGHTS[name]
 end
 
 return symptoms

@@ -2,6 +2,7 @@
 --- The words of a failure that say something: what runners and runtimes write around them, forms of assertions, numbers and
 --- words of every program carry nothing. What is left is weighed by how rare it is in the memory.
 
+local errors = require("./errors")
 local text = require("@nietz/text")
 
 local words = {}
@@ -186,7 +187,9 @@ function words.of(value: string): Set
 	end
 	local set: Set = {}
 	for name in string.gmatch(kept, "[%a_\128-\255][%w_\128-\255]*") do
-		add_identifier(set, name)
+		if not errors.is_common_name(name) then
+			add_identifier(set, name)
+		end
 	end
 	return set
 end

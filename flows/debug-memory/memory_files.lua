@@ -5,9 +5,8 @@
 local best_effort = require("../common/best_effort")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
-local json = require("@nietz/json")
+local entries = require("../common/memory/entries")
 local list = require("../common/list")
-local migrations = require("../common/memory/migrations")
 local recall = require("../common/memory/recall")
 local spec = require("../common/memory/spec")
 local state = require("./state")
@@ -18,26 +17,13 @@ local DAY = 86400
 
 --- Returns a new session's document.
 function memory_files.new(id: string, file: string?, run: string, model: string): documents.Document
-	local now = clock.now()
-	return {
-		session_id = id,
-		file_path = file or "unknown",
-		created_at = now,
-		updated_at = now,
-		status = "in_progress",
-		executions = json.array({}),
-		metadata = { agent = model, task_id = run },
-		nietz = { version = migrations.VERSION, source = "debug-memory" },
-	}
+	return entries.new(id, file, run, model, "debug-memory")
 end
 
---- Saves the session as it is now. Each save is the whole document, so the next one makes up for one that failed.
+--- Saves the session as it is now.
 function memory_files.save(self: state.Session)
-	self.doc.updated_at = clock.now()
-	best_effort.run("", function(why: string): string
+	entries.save(self.doc, function(why: string): string
 		return `This session goes on, and is not in the debug memory: {why}`
-	end, function(): string
-		return documents.collection("debug_memory"):save(self.doc)
 	end)
 end
 

@@ -4,7 +4,9 @@
 local app = require("./app")
 local clock = require("@nietz/clock")
 local commands = require("./commands")
+local entries = require("../common/memory/entries")
 local json = require("@nietz/json")
+local llm = require("@nietz/llm")
 local profile = require("./profile")
 local quotes = require("@nietz/quotes")
 local quoting = require("./quoting")
@@ -83,6 +85,18 @@ local function show_quote(self: app.App)
 	end
 end
 
+--- Puts a solved session into the debug memory, with the cause as the developer told it last.
+local function remember(self: app.App)
+	local doc = self.doc
+	local cause = ""
+	for _, turn in doc.transcript do
+		cause = if text.trim(turn.response) ~= "" then text.trim(turn.response) else cause
+	end
+	if self.params.memory then
+		entries.remember_solved({ id = doc.id, run = self.run, model = llm.model(), problem = doc.problemDescription, cause = cause })
+	end
+end
+
 --- Ends the session, and returns the run's result.
 function ending.finish(self: app.App, outcome: "solved" | "abandoned"): any
 	local doc = self.doc
@@ -98,6 +112,9 @@ function ending.finish(self: app.App, outcome: "solved" | "abandoned"): any
 	end
 	ask_reflection(self)
 	local path = app.save(self)
+	if outcome == "solved" then
+		remember(self)
+	end
 	local whole = profile.compute({})
 	ui.say(show.profile(self.lang, self.t, whole, true))
 	ui.say(self.t("saved", { path = path }))

@@ -104,11 +104,21 @@ local TEXTS = translations.new({
 		without = "The debug memory cannot help here, and is left out: {why}",
 		broken = "The debug memory leaves out what it cannot read: {why}",
 		more = "{why} (and {count} more: `nietz check .nietz/debug-memory`)",
+		kept = "What was found out is in the debug memory: {path}",
+		not_kept = "This is not kept in the debug memory: {why}",
+		no_results = "no known test runner wrote what the command showed",
+		not_passed = "the command did not show that all tests pass",
+		no_cause = "the cause is not told in at least 20 letters (`/solved` takes it)",
 	},
 	fr = {
 		without = "La mémoire de débogage ne peut pas aider ici, on fait sans elle : {why}",
 		broken = "La mémoire de débogage laisse de côté ce qu'elle ne peut pas lire : {why}",
 		more = "{why} (et {count} de plus : `nietz check .nietz/debug-memory`)",
+		kept = "Ce qui a été trouvé est dans la mémoire de débogage : {path}",
+		not_kept = "Ceci n'entre pas dans la mémoire de débogage : {why}",
+		no_results = "aucun lanceur de tests connu n'a écrit ce que la commande a montré",
+		not_passed = "la commande n'a pas montré que tous les tests passent",
+		no_cause = "la cause n'est pas dite en 20 lettres au moins (`/solved` la prend)",
 	},
 })
 local say = TEXTS.translator("en")
@@ -116,6 +126,11 @@ local say = TEXTS.translator("en")
 --- Says in this language, `en` or `fr`, what the memory cannot do.
 function store.set_language(language: string)
 	say = TEXTS.translator(TEXTS.code(language))
+end
+
+--- Returns a text about the memory, in the language that was set.
+function store.text(key: string, vars: { [string]: any }?): string
+	return say(key, vars or {})
 end
 
 --- Returns what `give` returns, or `fallback` where the memory fails: whatever it holds, it ends no session. Everything that

@@ -76,6 +76,25 @@ local function clock_of(value: string): (string?, string?)
 	return if hour then hour else nil, if hour then `{string.sub(day :: string, 1, 7)} {rest}` else nil
 end
 
+--- Whether letters beyond ASCII came out as something else: read as another encoding, or as marks of what cannot be read.
+local function has_lost_letters(want: string, got: string): boolean
+	if string.find(want, "[\128-\255]") == nil then
+		return false
+	end
+	for _, sign in { "Ã", "Â", "\\x", "\\u00", "�", "?" } do
+		if string.find(got, sign, 1, true) ~= nil and string.find(want, sign, 1, true) == nil then
+			return true
+		end
+	end
+	return false
+end
+
+--- Whether two values are one but for quotation marks: a number that is a text.
+local function differ_in_quotes(want: string, got: string): boolean
+	local plain_want, plain_got = string.match(want, "^[\"'`](.*)[\"'`]$"), string.match(got, "^[\"'`](.*)[\"'`]$")
+	return (plain_want == got) ~= (plain_got == want)
+end
+
 --- Returns how a value differs from what was expected, or nil where that says nothing.
 function symptoms.of(expected: string?, actual: string?): string?
 	if expected == nil or actual == nil then
@@ -91,6 +110,8 @@ function symptoms.of(expected: string?, actual: string?): string?
 		return "leftover"
 	elseif EMPTY[got] then
 		return "missing"
+	elseif differ_in_quotes(want, got) then
+		return "quotes"
 	elseif string.lower(want) == string.lower(got) then
 		return if want ~= got then "case" else "space"
 	elseif without_spaces(want) == without_spaces(got) then
@@ -101,8 +122,7 @@ function symptoms.of(expected: string?, actual: string?): string?
 	if want_hour ~= nil and got_hour ~= nil and want_hour ~= got_hour and want_rest == got_rest then
 		return "hours"
 	end
-	local plain_want, plain_got = string.gsub(want, "[\128-\255]", ""), string.gsub(got, "[\128-\255\\x?]", "")
-	if plain_want ~= want and string.find(got, string.match(plain_want, "%a%a+") or "\0", 1, true) and #plain_got > 0 and (string.find(got, "Ã", 1, true) or string.find(got, "\\x", 1, true) or string.find(got, "�", 1, true)) then
+	if has_lost_letters(want, got) then
 		return "letters"
 	elseif letters(want) == letters(got) and string.find(want, "[,%s]") then
 		return "order"

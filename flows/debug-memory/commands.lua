@@ -3,6 +3,7 @@
 
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
+local json = require("@nietz/json")
 local list = require("../common/list")
 local memory_files = require("./memory_files")
 local nietz = require("@nietz")
@@ -73,7 +74,7 @@ local QUERIES = {
 		local rows = list.map(found, function(pattern): { any }
 			return { pattern.pattern, pattern.category, pattern.uses, pattern.rate, pattern.template }
 		end)
-		return { columns = { "pattern", "category", "frequency", "effectiveness", "fix_template" }, rows = rows, cut = false }
+		return { columns = { "pattern", "category", "frequency", "effectiveness", "fix_template" }, rows = json.array(rows), cut = false }
 	end,
 	recent_escalations = function(params)
 		return ask(

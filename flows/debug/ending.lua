@@ -88,9 +88,12 @@ end
 --- Puts a solved session into the debug memory, with the cause as the developer told it last.
 local function remember(self: app.App)
 	local doc = self.doc
-	local cause = ""
-	for _, turn in doc.transcript do
-		cause = if text.trim(turn.response) ~= "" then text.trim(turn.response) else cause
+	-- What stands behind `solved`, else the answer before it: `solved` alone stands in the transcript, too.
+	local turns = doc.transcript
+	local last, before = turns[#turns], turns[#turns - 1]
+	local cause = text.trim(if last then last.response else "")
+	if #cause < entries.SHORTEST and before ~= nil then
+		cause = text.trim(before.response)
 	end
 	if self.params.memory then
 		entries.remember_solved({ id = doc.id, run = self.run, model = llm.model(), problem = doc.problemDescription, cause = cause })

@@ -21,7 +21,7 @@ local entries = {}
 --- The longest diff, and the most failures, that are kept of one execution; and the longest cause.
 local MAX_DIFF, MAX_FAILURES, MAX_CAUSE = 65536, 100, 2000
 --- The schema asks for so many characters of a cause and of a strategy.
-local SHORTEST = 20
+entries.SHORTEST = 20
 
 --- Returns a new session's document. `source` is the mode that writes it.
 function entries.new(id: string, file: string?, run: string, model: string, source: string): documents.Document
@@ -161,7 +161,7 @@ local function solved_session(solved: Solved): (documents.Document?, string?)
 		return nil, store.text("no_results")
 	elseif last.read.verdict ~= "passed" then
 		return nil, store.text("not_passed")
-	elseif #solved.cause < SHORTEST then
+	elseif #solved.cause < entries.SHORTEST then
 		return nil, store.text("no_cause")
 	end
 	local before = known[#known - 1]
@@ -231,7 +231,8 @@ function entries.remember_shot(shot: Shot)
 		if read.framework == "unknown" or read.total == 0 then
 			best_effort.say_once(not_kept(store.text("no_results")))
 			return false
-		elseif #read.failures == 0 then
+		elseif #read.failures == 0 or #git.changed(shot.start, shot.commit) == 0 then
+			-- Nothing failed that a later failure could be like, or nothing was tried.
 			return false
 		end
 		local fix = change(shot.start, shot.commit, `For: {shot.goal}\n\n{shot.tried}`, "failed")

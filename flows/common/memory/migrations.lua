@@ -16,7 +16,7 @@ migrations.FORMERLY = { "/metadata/task_id" }
 
 --- Whether this program wrote a session: the agent is `provider/model`, and the code's hash is a SHA-256.
 local function is_ours(doc: any): boolean
-	local agent = doc.metadata.agent
+	local agent = (doc.metadata or {}).agent
 	local first = doc.executions[1]
 	return type(agent) == "string"
 		and string.find(agent, "^[%w_%-]+/.") ~= nil

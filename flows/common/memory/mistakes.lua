@@ -21,9 +21,17 @@ export type Signs = { [string]: number }
 --- How sure a sign is.
 local STRONG, WEAK = 1, 0.35
 
+--- By pattern: whether it is a text that stands for itself, which is found much faster.
+local PLAIN: { [string]: boolean } = {}
+
 local function has_any(text: string, patterns: { string }?): boolean
 	for _, pattern in patterns or {} :: { string } do
-		if string.find(text, pattern) ~= nil then
+		local plain = PLAIN[pattern]
+		if plain == nil then
+			plain = string.find(pattern, "[%^%$%(%)%%%.%[%]%*%+%-%?]") == nil
+			PLAIN[pattern] = plain
+		end
+		if string.find(text, pattern, 1, plain) ~= nil then
 			return true
 		end
 	end

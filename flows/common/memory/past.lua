@@ -37,7 +37,7 @@ export type Entry = {
 --- How many days back is looked, how many executions are read, and how many failures of each: one cause often fails many
 --- tests, so the first ones stand for the rest.
 past.DAYS_BACK = 90
-local MAX_EXECUTIONS, MAX_FAILURES = 300, 3
+local MAX_EXECUTIONS, MAX_FAILURES = 200, 3
 
 local function decoded(value: any): { string }
 	local ok, list = pcall(json.decode, value)
@@ -126,11 +126,11 @@ function past.entries(but: string?): { Entry }
 		table.insert(subject, row.file_path)
 		local sides: { rank.Side } = {}
 		for _, failure in own do
-			table.insert(sides, rank.side(failure))
+			table.insert(sides, rank.side(failure, true))
 		end
 		if #sides == 0 then
 			-- Nothing failed when it was recorded: what was told of it stands for it.
-			table.insert(sides, rank.side({ test_name = "", error_type = "Other", error_message = row.problem or "" }))
+			table.insert(sides, rank.side({ test_name = "", error_type = "Other", error_message = row.problem or "" }, true))
 		end
 		table.insert(entries, {
 			document = row.document,

@@ -74,8 +74,8 @@ local LANGUAGES = { ts = "js", tsx = "js", jsx = "js", mjs = "js", cjs = "js", m
 --- How much a word counts by where it stands on either side.
 local MESSAGE, TEST, TRACE, CAUSE = 1, 0.5, 0.6, 0.8
 
---- The most that words alone can say, and from what on a cause is taken to speak of a failure.
-local MOST_BY_WORDS, SOME_CAUSE = 0.7, 0.2
+--- The most that words alone can say of a failure, and of one that a person describes; and from what on a cause is taken to speak of a failure.
+local MOST_BY_WORDS, MOST_BY_DESCRIPTION, SOME_CAUSE = 0.7, 1.2, 0.2
 
 local function base(path: string): string
 	return string.match(path, "([^/]+)$") or path
@@ -107,8 +107,8 @@ local function named_places(trace: string, visit: (file: string, line: string) -
 	end
 end
 
---- Prepares a failure for many comparisons.
-function rank.side(failure: report.Failure): Side
+--- Prepares a failure for many comparisons. What mistakes it may show is asked of one of now alone.
+function rank.side(failure: report.Failure, is_past: boolean?): Side
 	local side: Side = {
 		error_type = failure.error_type,
 		test_name = failure.test_name,
@@ -168,8 +168,10 @@ function rank.side(failure: report.Failure): Side
 		expected, actual = report.expected_and_actual(failure.error_message)
 	end
 	side.symptom = symptoms.of(expected, actual)
-	local told = `{failure.test_name}\n{failure.error_message}\n{trace}`
-	side.mistakes = mistakes.shown(told, side.symptom, if side.symptom then symptoms.weight(side.symptom) else 0)
+	if not is_past then
+		local shown = `{failure.test_name}\n{failure.error_message}\n{trace}`
+		side.mistakes = mistakes.shown(shown, side.symptom, if side.symptom then symptoms.weight(side.symptom) else 0)
+	end
 	for _, path in paths do
 		local ending = string.match(path, "%.(%a%w*)$")
 		if ending ~= nil then
@@ -257,8 +259,9 @@ local function by_words(now: Side, past: Side, told: Told, frequencies: words.Fr
 		of_cause += weight * (causes[word] or 0)
 	end
 	-- A long message shares some word with anything, and a short one is soon shared as a whole: both have to be enough.
+	local most = if now.described then MOST_BY_DESCRIPTION else MOST_BY_WORDS
 	local function strength(sum: number): number
-		return if whole == 0 then 0 else math.min(MOST_BY_WORDS, 1.6 * (1 - math.exp(-sum / 1.5)) * math.sqrt(sum / whole))
+		return if whole == 0 then 0 else math.min(most, 1.6 * (1 - math.exp(-sum / 1.5)) * math.sqrt(sum / whole))
 	end
 	return strength(shared), strength(of_cause)
 end

@@ -28,7 +28,8 @@ for name, collection in recall.collections do
 end
 
 local function begin(ctx: nietz.Context): (state.Session, state.Goal)
-	local params = ctx.params
+	local params = table.clone(ctx.params)
+	params.shell = programs.has_shell(ctx)
 	local head = git.head()
 	local model_a = llm.model(params.model_a)
 	local model_b = llm.model(params.model_b or params.model_a)
@@ -116,7 +117,7 @@ return nietz.flow({
 	host_api = 2,
 	summary = "Works on a goal in git worktrees with two models in turn, and keeps a record that can be asked",
 	params = options.PARAMS,
-	permissions = { llm = true, git = true, exec = { "{validate}", "{run}", "{setup}" }, notify = true },
+	permissions = { llm = true, git = true, exec = { "{validate}", "{run}", "{setup}", "sandbox:sh" }, notify = true },
 	limits = { megabytes = 256, seconds = 10 },
 	budget = { calls = 10000 },
 	collections = collections,

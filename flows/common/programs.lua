@@ -41,6 +41,14 @@ function programs.split_words(command: string): { string }?
 	return if #words > 0 then words else nil
 end
 
+--- The shell that models have where the host lets them run it, which it does in a sandbox alone.
+programs.SHELL = "sh"
+
+--- Whether models have a shell in this run.
+function programs.has_shell(ctx: nietz.Context): boolean
+	return not ctx.params.no_run and table.find(ctx.commands, programs.SHELL) ~= nil
+end
+
 --- Returns what to pass to `exec` for a command that a model wants to run, or nil and why it is not allowed.
 function programs.resolve(params: nietz.Values, command: string): (git.Command?, string?)
 	for _, name in { "validate", "run" } do
@@ -51,6 +59,8 @@ function programs.resolve(params: nietz.Values, command: string): (git.Command?,
 	local words = programs.split_words(command)
 	if words ~= nil and table.find(params.run, words[1]) ~= nil then
 		return { program = words }, nil
+	elseif params.shell then
+		return { program = { programs.SHELL, "-c", command } }, nil
 	end
 	local known = {}
 	for _, program in params.run do
@@ -65,6 +75,9 @@ end
 
 --- Returns the commands that a model may run as a text for its prompt, or nil where there is none.
 function programs.describe_allowed(params: nietz.Values): string?
+	if params.shell then
+		return "any line of a shell, in a sandbox"
+	end
 	local known = {}
 	for _, program in params.run do
 		table.insert(known, `\`{program}\`` .. (if string.find(program, " ", 1, true) then "" else " with any arguments"))

@@ -20,6 +20,11 @@ options.PARAMS = {
 		default = {},
 		help = "A program that models may run with any arguments, such as cargo; or one whole command",
 	},
+	no_run = {
+		type = "boolean",
+		default = false,
+		help = "Models run only the commands of --validate and --run, and no lines of a shell in the sandbox",
+	},
 	protect = {
 		type = "string",
 		many = true,

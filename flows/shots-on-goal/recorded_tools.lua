@@ -2,12 +2,19 @@
 --- The tools of `common/tools.lua` for a session that records each offer and each call as a row.
 
 local git = require("@nietz/git")
+local json = require("@nietz/json")
 local llm = require("@nietz/llm")
 local record = require("./record")
 local state = require("./state")
+local text = require("@nietz/text")
 local tools = require("../common/tools")
 
 local recorded_tools = {}
+
+--- Returns what tells one implementation of a tool from another, as far as models see it.
+local function version_of(tool: tools.Tool): string
+	return text.sha256(tool.description .. "\n" .. json.encode(tool.parameters))
+end
 
 --- Records all tools that there are.
 function recorded_tools.record_all(self: state.Session)
@@ -16,6 +23,7 @@ function recorded_tools.record_all(self: state.Session)
 			session_id = self.id,
 			name = tool.name,
 			description = tool.description,
+			version = version_of(tool),
 		})
 	end
 end
@@ -30,6 +38,20 @@ function recorded_tools.offer(
 	on_progress: (what: string) -> (),
 	used: tools.Usage
 ): ({ [string]: llm.Tool }, (call: llm.Call, why: string, so_far: llm.SoFar) -> ())
+	-- A name that a model has invented gets a row, too, so that each call has its tool.
+	local invented: { [string]: number } = {}
+	local function tool_id(name: string): number
+		local id = self.tools[name] or invented[name]
+		if id == nil then
+			id = record.add(self.record, "tool", {
+				session_id = self.id,
+				name = name,
+				description = "There is no such tool: a model has called it all the same.",
+			})
+			invented[name] = id
+		end
+		return id
+	end
 	return tools.offer({
 		tree = tree,
 		workplace = self.workplace,
@@ -46,7 +68,7 @@ function recorded_tools.offer(
 			record.add(self.record, "tool_call", {
 				attempt_id = attempt,
 				order = order,
-				tool_id = self.tools[name],
+				tool_id = tool_id(name),
 				tool_name = name,
 				input = input,
 				output = output,

@@ -231,15 +231,8 @@ pub(super) fn brought_up(
     document: Value,
 ) -> Result<Value> {
     let declared = &flow.manifest.collections[collection];
-    let Some(version) = &declared.collection.version else { return Ok(document) };
-    let found = match document.pointer(&version.field) {
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-        None => String::new(),
-    };
-    if !version.migrates.contains(&found) {
-        return Ok(document);
-    }
+    let version = declared.collection.version.as_ref();
+    let Some(found) = version.and_then(|version| version.older(&document)) else { return Ok(document) };
     let mut document = flow.migrate(collection, document, &found)?;
     let violations = store.check_to_save(&declared.collection, key, &mut document)?;
     let what = format!("version {found} migrates to a document that is not valid");

@@ -72,7 +72,7 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: b
             .iter()
             .map(|(name, declared)| (name.clone(), declared.collection.path.clone()))
             .collect(),
-        permissions: manifest.permissions.with_params(&begin.params),
+        permissions: manifest.permissions.with_params(&begin.params, !begin.grants.no_sandbox),
         grants: begin.grants.clone(),
         notify: machine
             .config

@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io::{Error, Read, Write};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::error::{Code, Failure, Result};
+use crate::host::sweep;
 use crate::model::git::is_reserved;
 use crate::model::text::excerpt;
 
@@ -137,6 +138,49 @@ impl ConfinedDir {
             Err(error) => Err(open_failure(path, error)),
         }
     }
+
+    /// Deletes a file, a link or a folder with all that is in it. What is missing is no error only if it may be.
+    pub(super) fn remove(&self, path: &str, may_be_missing: bool) -> Result<()> {
+        check_written(path)?;
+        let path = path.trim_end_matches('/');
+        let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
+        if matches!(name, "" | ".") {
+            return Err(refused(path, "is the worktree itself"));
+        }
+        let above = match self.file(parent, Access::Write) {
+            Err(failure) if failure.code == Code::RequestInvalid && may_be_missing => return Ok(()),
+            above => above?,
+        };
+        match rustix::fs::statat(&above, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+                sweep::remove_below(&above, name).map_err(|error| open_failure(path, error))
+            }
+            Ok(_) => rustix::fs::unlinkat(&above, name, AtFlags::empty()).map_err(|error| open_failure(path, error)),
+            Err(Errno::NOENT) if may_be_missing => Ok(()),
+            Err(error) => Err(open_failure(path, error)),
+        }
+    }
+
+    /// Moves a file or a folder to a place where nothing is, and makes the folders above it. Where it may have been moved
+    /// already, it is no error that it is there and no longer here.
+    pub(super) fn rename(&self, from: &str, to: &str, may_be_done: bool) -> Result<()> {
+        check_written(from)?;
+        let (from, to) = (from.trim_end_matches('/'), to.trim_end_matches('/'));
+        self.make_folders(to)?;
+        let (old_parent, old_name) = from.rsplit_once('/').unwrap_or((".", from));
+        let (new_parent, new_name) = to.rsplit_once('/').unwrap_or((".", to));
+        let (old, new) = (self.file(old_parent, Access::Write), self.file(new_parent, Access::Write)?);
+        let is_at = |folder: &File, name: &str| rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        if may_be_done && is_at(&new, new_name) && !old.as_ref().is_ok_and(|old| is_at(old, old_name)) {
+            return Ok(());
+        }
+        match rustix::fs::renameat_with(&old?, old_name, &new, new_name, RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => Err(invalid(to, "is there already").hint("delete it first, or choose another place")),
+            Err(Errno::INVAL) => Err(invalid(to, "is in what is moved")),
+            Err(error) => Err(open_failure(from, error)),
+        }
+    }
 }
 
 /// The size limit of files that are read.
@@ -188,7 +232,7 @@ fn is_of_git(path: &str) -> bool {
 
 /// Checks a path to be written. Flows must not write nietz's own files: their changes are merged in the end, and only
 /// the user decides how nietz behaves.
-fn check_written(path: &str) -> Result<()> {
+pub(super) fn check_written(path: &str) -> Result<()> {
     check(path)?;
     if is_reserved(path) {
         let message = format!("`{}` belongs to nietz itself, and is not written by a flow", excerpt(path));

@@ -40,6 +40,13 @@ pub(super) fn remove_folder(folder: &Path) -> Result<()> {
     }
 }
 
+/// Removes a folder in an opened one with all its contents, without following links.
+pub(super) fn remove_below(above: &impl AsFd, name: &str) -> rustix::io::Result<()> {
+    let top = open_usable(above, name)?;
+    empty_opened(&top, &[])?;
+    rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR)
+}
+
 /// Removes all entries of a folder except those with these names.
 pub(super) fn empty(folder: &Path, except: &[&str]) -> Result<()> {
     let top = open_usable(CWD, folder);

@@ -50,6 +50,8 @@ pub struct FlowInput {
     pub params: Value,
     /// Where texts of the params came from that the user did not type.
     pub origins: Value,
+    /// The commands that the run may run.
+    pub commands: Vec<String>,
     pub settings: Value,
     pub run: String,
     pub lang: String,
@@ -164,6 +166,7 @@ impl Flow {
         let context = json!({
             "params": params, "settings": input.settings, "run": input.run, "lang": input.lang,
             "workspace": input.workspace, "origins": origins, "attachments": attachments,
+            "commands": input.commands,
         });
         let argument = self.argument(&context).map_err(|error| vm_errors::from_error(&error))?;
         match Scheduler::new(&self.vm, gate).run(run, argument, interrupts).await? {

@@ -223,9 +223,13 @@ pub struct CommandOutcome {
 }
 
 /// Returns the grants of a manifest, with params' values in place of `{param}`.
-pub fn grants(declared: &[String], params: &Value) -> Vec<String> {
+pub fn grants(declared: &[String], params: &Value, sandboxed: bool) -> Vec<String> {
     let mut grants = Vec::new();
     for grant in declared {
+        if let Some(program) = in_sandbox_alone(grant) {
+            grants.extend(sandboxed.then(|| program.to_owned()));
+            continue;
+        }
         match placeholder(grant).map(|name| &params[name]) {
             Some(Value::Array(values)) => grants.extend(values.iter().filter_map(Value::as_str).map(str::to_owned)),
             Some(Value::String(value)) => grants.push(value.clone()),
@@ -247,6 +251,11 @@ pub fn describe_commands(commands: &[String], grants: &Grants) -> String {
     format!("{}; {how}", names.join(", "))
 }
 
+/// Returns the program if a grant is for commands in a sandbox and no others: `sh` for `sandbox:sh`.
+pub fn in_sandbox_alone(grant: &str) -> Option<&str> {
+    grant.strip_prefix("sandbox:")
+}
+
 /// Returns the name of the param if a grant is a placeholder: `validate` for `{validate}`.
 pub fn placeholder(grant: &str) -> Option<&str> {
     grant.strip_prefix('{')?.strip_suffix('}')
@@ -262,7 +271,10 @@ mod tests {
     fn what_the_user_gave_is_granted_and_nothing_else() {
         let declared = ["make".to_owned(), "{run}".to_owned(), "{check}".to_owned(), "{absent}".to_owned()];
         let params = json!({ "run": "cargo", "check": ["npm test", "true"], "absent": null });
-        let grants = grants(&declared, &params);
+        let sandboxed = ["sandbox:sh".to_owned()];
+        assert_eq!(super::grants(&sandboxed, &params, true), ["sh"]);
+        assert!(super::grants(&sandboxed, &params, false).is_empty(), "no shell where nothing holds it");
+        let grants = grants(&declared, &params, true);
         assert_eq!(grants, ["make", "cargo", "npm test", "true"]);
         let program = |words: &[&str]| CommandLine::Program(words.iter().map(|word| (*word).to_owned()).collect());
         for (run, granted) in [

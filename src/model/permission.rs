@@ -18,7 +18,8 @@ pub struct Permissions {
     pub files: bool,
     /// The workspace's repository: to read it, or to have branches of the flow's own in it, too, and worktrees beside it.
     pub git: GitAccess,
-    /// Commands in those worktrees: names of programs, and `{param}` for commands that the user gives in a param.
+    /// Commands in those worktrees: names of programs, `sandbox:PROGRAM` for what may run in a sandbox and nowhere else, and
+    /// `{param}` for commands that the user gives in a param.
     pub exec: Vec<String>,
     /// Notifications, in the way that the user's own configuration names.
     pub notify: bool,
@@ -40,9 +41,9 @@ impl Permissions {
         }
     }
 
-    /// Returns the permissions of a run with these params.
-    pub fn with_params(&self, params: &Value) -> Permissions {
-        Permissions { given_commands: Some(command::grants(&self.exec, params)), ..self.clone() }
+    /// Returns the permissions of a run with these params, whose commands run in a sandbox or not.
+    pub fn with_params(&self, params: &Value, sandboxed: bool) -> Permissions {
+        Permissions { given_commands: Some(command::grants(&self.exec, params, sandboxed)), ..self.clone() }
     }
 
     /// Returns the allowed commands.

@@ -56,7 +56,10 @@ pub(crate) fn describe_item(item: &str) -> String {
     match item.split_once('=') {
         Some(("exec", command)) => match crate::model::command::placeholder(command) {
             Some(param) => format!("runs the commands that you give in --{}, in a sandbox", param.replace('_', "-")),
-            None => format!("runs `{command}` with any arguments, in a sandbox"),
+            None => match crate::model::command::in_sandbox_alone(command) {
+                Some(program) => format!("runs `{program}` with any arguments, in a sandbox and never without"),
+                None => format!("runs `{command}` with any arguments, in a sandbox"),
+            },
         },
         Some(("documents", "{*}")) => "reads and writes any YAML or JSON file in your folder".to_owned(),
         Some(("documents", path)) => format!("reads and writes {path} in your folder"),

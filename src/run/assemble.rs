@@ -70,8 +70,11 @@ pub fn assemble(
     };
     let gate = Gate::new(Rc::new(world), machine.redactor(), parts.meter, recorded, open.seed);
     let reads_only = flow.command(open.command.as_deref()).is_ok_and(|command| command.reads_only);
-    gate.permit(flow.manifest.permissions.with_params(&open.params), reads_only);
+    let permissions = flow.manifest.permissions.with_params(&open.params, !open.grants.no_sandbox);
+    let commands = permissions.commands().to_vec();
+    gate.permit(permissions, reads_only);
     let input = FlowInput {
+        commands,
         params: open.params.clone(),
         origins: origins_by_param(&open.params, &open.origins),
         settings: session.effective_settings(open),

@@ -375,7 +375,7 @@ impl Session {
                 limits.seconds, limits.megabytes
             ));
         }
-        let permissions = self.flow.manifest.permissions.with_params(&open.params);
+        let permissions = self.flow.manifest.permissions.with_params(&open.params, !open.grants.no_sandbox);
         if !permissions.commands().is_empty() {
             front.notice(format!(
                 "this flow may run {}",

@@ -86,6 +86,7 @@ mod shots;
 mod shots_models;
 mod shots_record;
 mod shots_strict;
+mod shots_tools;
 mod shown;
 mod states;
 mod telemetry;

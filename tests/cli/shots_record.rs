@@ -20,7 +20,8 @@ fn a_call_that_reaches_no_tool_is_a_row_and_counts() {
     assert_eq!(column(&env, "tool_call", "order"), [1, 2, 3, 4, 5]);
     let tool = |name: &str| rows(&env, "tool").into_iter().find(|row| row["name"] == name).unwrap()["id"].clone();
     let (read, list) = (tool("read_file"), tool("list_folder"));
-    assert_eq!(column(&env, "tool_call", "tool_id"), [Value::Null, read.clone(), read, list, Value::Null]);
+    let (delete, again) = (tool("delete_file"), tool("again"));
+    assert_eq!(column(&env, "tool_call", "tool_id"), [delete, read.clone(), read, list, again]);
     assert_eq!(column(&env, "tool_call", "tool_name")[0], "delete_file");
     let inputs = column(&env, "tool_call", "input");
     assert_eq!(inputs[0], json!({ "path": "work.txt" }));
@@ -30,6 +31,14 @@ fn a_call_that_reaches_no_tool_is_a_row_and_counts() {
     assert!(outputs[1].as_str().unwrap().starts_with("error: the arguments are wrong: "), "{}", outputs[1]);
     let path = ".nietz/shots-on-goal/r1/tool_call.jsonl";
     env.nietz(["check", path]).go().exits(0);
+    // The specification's own queries are right about it.
+    for (number, (query, count)) in [(1, 5), (2, 14)].into_iter().enumerate() {
+        let (sql, bind, _) = QUERIES[query];
+        let bind = bind.iter().flat_map(|_| ["--bind", "1"]);
+        let asked = env.nietz(["run", "shots-on-goal", "query", "--json"]).args(bind).args([sql]);
+        let result = asked.var("NIETZ_RUN", &format!("q{number}")).go().result();
+        assert_eq!(result["rows"].as_array().map(Vec::len), Some(count), "{sql}: {result}");
+    }
 }
 
 #[test]
@@ -98,7 +107,7 @@ const QUERIES: [(&str, &[&str], usize); 5] = [
     (
         "SELECT t.* FROM tool t\nJOIN attempt_tool at ON t.id = at.tool_id\nWHERE at.attempt_id = ?\n  AND t.id NOT IN (\n    SELECT tool_id FROM tool_call WHERE attempt_id = ?\n  )",
         &["1", "1"],
-        8,
+        15,
     ),
     (
         "SELECT b.* FROM branch b\nJOIN worktree w ON b.id = w.branch_id\nJOIN attempt a ON w.id = a.worktree_id\nWHERE a.id = ?",

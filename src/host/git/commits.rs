@@ -17,7 +17,7 @@ use crate::model::effect::worktree::{Protect, TreeBefore};
 use crate::model::git::is_of_runs;
 
 /// Writes a tree even if objects are missing: a partial clone has not all of them.
-const WRITE_TREE: [&str; 2] = ["write-tree", "--missing-ok"];
+pub(super) const WRITE_TREE: [&str; 2] = ["write-tree", "--missing-ok"];
 
 impl Repository {
     /// Makes a commit of the workspace as it is now, uncommitted files included and ignored files excluded. A separate

@@ -21,6 +21,7 @@ mod brings;
 mod call;
 mod commits;
 mod dependencies;
+mod edits;
 pub mod fetch;
 mod files;
 mod folders;
@@ -238,7 +239,19 @@ impl Repository {
             TreeOp::Replace { path, old, new } => TreeOutcome::Replace { line: files::replace(&tree, path, old, new)? },
             TreeOp::List { path } => TreeOutcome::List(files::list(&tree, path)?),
             TreeOp::Find { glob } => TreeOutcome::Find(search::find(&tree, glob)?),
-            TreeOp::Grep { pattern, glob } => TreeOutcome::Grep(search::grep(&tree, pattern, glob.as_deref())?),
+            TreeOp::Grep { pattern, glob, part } => {
+                TreeOutcome::Grep(search::grep(&tree, pattern, glob.as_deref(), part)?)
+            }
+            TreeOp::Delete { path } => {
+                edits::delete(&tree, path, again)?;
+                TreeOutcome::Moved {}
+            }
+            TreeOp::Rename { from, to } => {
+                edits::rename(&tree, from, to, again)?;
+                TreeOutcome::Moved {}
+            }
+            TreeOp::Apply { patch } => TreeOutcome::Apply { paths: edits::apply(&tree, patch, again)? },
+            TreeOp::Diff { from, path } => TreeOutcome::Diff(edits::diff(&tree, from, path.as_deref())?),
             TreeOp::Commit { branch, message } => TreeOutcome::Commit(tree.commit(branch, message, now)?),
             TreeOp::Restore { protect } => TreeOutcome::Restore { touched: tree.restore(protect.as_ref())? },
             TreeOp::Remove { discard } => {
@@ -354,6 +367,10 @@ impl Repository {
             | TreeOp::List { .. }
             | TreeOp::Find { .. }
             | TreeOp::Grep { .. }
+            | TreeOp::Delete { .. }
+            | TreeOp::Rename { .. }
+            | TreeOp::Apply { .. }
+            | TreeOp::Diff { .. }
             | TreeOp::Restore { .. }
             | TreeOp::Remove { .. } => Ok(TreeBefore::Nothing {}),
         }
@@ -373,6 +390,10 @@ impl Repository {
             | TreeOp::List { .. }
             | TreeOp::Find { .. }
             | TreeOp::Grep { .. }
+            | TreeOp::Delete { .. }
+            | TreeOp::Rename { .. }
+            | TreeOp::Apply { .. }
+            | TreeOp::Diff { .. }
             | TreeOp::Restore { .. }
             | TreeOp::Remove { .. } => None,
         }

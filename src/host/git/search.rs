@@ -13,12 +13,14 @@ use crate::error::{Code, Failure, Result};
 use crate::host::confined::ConfinedDir;
 use crate::host::globs::{globs, limit_files};
 use crate::model::effect::files::FoundFiles;
-use crate::model::effect::worktree::{MatchedLine, Matches};
+use crate::model::effect::worktree::{MatchedFile, MatchedLine, Matches, SearchPart};
 use crate::model::regexes::CompiledRegex;
 use crate::model::text::excerpt;
 
-/// The most lines that one search returns.
-const MOST_LINES: usize = 200;
+/// The most lines that one search returns unless it says otherwise, and the most that it can say.
+const MOST_LINES: (usize, usize) = (200, 1000);
+/// The most lines around one that matches.
+const MOST_CONTEXT: usize = 20;
 /// How many characters of a line are shown.
 const LINE: usize = 300;
 
@@ -43,8 +45,8 @@ pub(super) fn find(tree: &Worktree<'_>, glob: &str) -> Result<FoundFiles> {
     Ok(limit_files(all(tree)?.into_iter().filter(|path| matcher.is_match(path)).collect()))
 }
 
-pub(super) fn grep(tree: &Worktree<'_>, pattern: &str, glob: Option<&str>) -> Result<Matches> {
-    let regex = RegexBuilder::new(pattern).size_limit(1 << 20).build().map_err(|error| {
+pub(super) fn grep(tree: &Worktree<'_>, pattern: &str, glob: Option<&str>, part: &SearchPart) -> Result<Matches> {
+    let regex = RegexBuilder::new(pattern).multi_line(true).size_limit(1 << 20).build().map_err(|error| {
         let message = format!("`{}` is not a valid regular expression", excerpt(pattern));
         Failure::new(Code::RequestInvalid, message).because(excerpt(&error.to_string()))
     })?;
@@ -58,7 +60,11 @@ pub(super) fn grep(tree: &Worktree<'_>, pattern: &str, glob: Option<&str>) -> Re
     let limit = CpuLimit::new(ThreadClock::current(), PATIENCE);
     CpuLimit::hold(Some(limit));
     let _released = LimitGuard;
-    let mut lines = Vec::new();
+    let most = part.most.unwrap_or(MOST_LINES.0).min(MOST_LINES.1);
+    let context = part.context.min(MOST_CONTEXT);
+    let mut skipped = 0;
+    let mut matched = Matches { lines: Vec::new(), files: Vec::new(), cut: false };
+    let mut count = 0;
     for path in all(tree)?.into_iter().filter(|path| matcher.is_match(path)) {
         if limit.is_over() {
             return Err(too_long(&path));
@@ -69,21 +75,44 @@ pub(super) fn grep(tree: &Worktree<'_>, pattern: &str, glob: Option<&str>) -> Re
             continue;
         }
         let found = if bytes.len() <= AT_ONCE {
-            matches(&regex, &bytes)
+            matches(&regex, &bytes, context)
         } else if size.as_ref().is_some_and(|size| size.is_too_large_for(bytes.len())) {
             return Err(too_long(&path));
         } else {
             let regex = regex.clone();
-            run_within(PATIENCE, move || matches(&regex, &bytes)).map_err(|Overrun| too_long(&path))?
+            run_within(PATIENCE, move || matches(&regex, &bytes, context)).map_err(|Overrun| too_long(&path))?
         };
-        for (line, text) in found {
-            if lines.len() == MOST_LINES {
-                return Ok(Matches { lines, cut: true });
+        if found.is_empty() {
+            continue;
+        }
+        if part.by_file {
+            if skipped < part.skip {
+                skipped += 1;
+            } else if matched.files.len() == most {
+                matched.cut = true;
+                return Ok(matched);
+            } else {
+                let lines = found.iter().filter(|line| !line.beside).count();
+                matched.files.push(MatchedFile { path, lines });
             }
-            lines.push(MatchedLine { path: path.clone(), line, text });
+            continue;
+        }
+        for line in found {
+            if skipped < part.skip {
+                skipped += usize::from(!line.beside);
+                continue;
+            }
+            if !line.beside {
+                count += 1;
+            }
+            if count > most {
+                matched.cut = true;
+                return Ok(matched);
+            }
+            matched.lines.push(MatchedLine { path: path.clone(), ..line });
         }
     }
-    Ok(Matches { lines, cut: false })
+    Ok(matched)
 }
 
 /// Removes the thread's CPU limit when dropped.
@@ -95,13 +124,29 @@ impl Drop for LimitGuard {
     }
 }
 
-/// Returns the matching lines of a file with their numbers: at most one more than is shown, which says that there are more.
-fn matches(regex: &Regex, bytes: &[u8]) -> Vec<(usize, String)> {
+/// Returns the matching lines of a file, without its path, and so many lines around each.
+fn matches(regex: &Regex, bytes: &[u8], context: usize) -> Vec<MatchedLine> {
     if !regex.is_match(bytes) {
         return Vec::new();
     }
-    let lines = bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| regex.is_match(line));
+    let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
     let shown =
         |line: &[u8]| String::from_utf8_lossy(line).chars().take(LINE).collect::<String>().trim_end().to_owned();
-    lines.take(MOST_LINES + 1).map(|(index, line)| (index + 1, shown(line))).collect()
+    let at = |index: usize, beside: bool| MatchedLine {
+        path: String::new(),
+        line: index + 1,
+        text: shown(lines[index]),
+        beside,
+    };
+    let mut found = Vec::new();
+    let mut next = 0;
+    let hits: Vec<usize> = (0..lines.len()).filter(|index| regex.is_match(lines[*index])).collect();
+    for (number, hit) in hits.iter().copied().enumerate() {
+        found.extend((hit.saturating_sub(context).max(next)..hit).map(|index| at(index, true)));
+        found.push(at(hit, false));
+        let end = hits.get(number + 1).copied().unwrap_or(lines.len()).min(hit + 1 + context);
+        found.extend((hit + 1..end).map(|index| at(index, true)));
+        next = end;
+    }
+    found
 }

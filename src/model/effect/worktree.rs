@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::resources::{branch_resource, tree_resource};
 use super::{Dependencies, EffectFacts, Recovery, ReplayClass, plain};
 use crate::model::effect::files::FoundFiles;
-use crate::model::effect::git::Committed;
+use crate::model::effect::git::{Committed, Patch};
 use crate::model::permission::Permission;
 use crate::model::redact::Cleaner;
 
@@ -47,6 +47,27 @@ pub enum TreeOp {
         pattern: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         glob: Option<String>,
+        #[serde(default, skip_serializing_if = "SearchPart::is_usual")]
+        part: SearchPart,
+    },
+    /// Deletes a file, or a folder with all that is in it.
+    Delete {
+        path: String,
+    },
+    /// Moves a file or a folder to a place where nothing is.
+    Rename {
+        from: String,
+        to: String,
+    },
+    /// Applies a unified diff: all of it or nothing.
+    Apply {
+        patch: String,
+    },
+    /// Shows what differs from a commit, committed or not.
+    Diff {
+        from: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
     },
     /// Commits everything that is not ignored to a branch.
     Commit {
@@ -62,6 +83,40 @@ pub enum TreeOp {
     Remove {
         discard: bool,
     },
+}
+
+/// Which part of what a search finds is returned, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SearchPart {
+    /// How many lines (or files) that match are left out at the beginning.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub skip: usize,
+    /// The most lines (or files) that match: 200 unless it says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most: Option<usize>,
+    /// How many lines around each are shown.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub context: usize,
+    /// Returns the files that have such lines, with how many, in place of the lines.
+    #[serde(skip_serializing_if = "is_false")]
+    pub by_file: bool,
+}
+
+impl SearchPart {
+    fn is_usual(&self) -> bool {
+        *self == SearchPart::default()
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Files that are restored from another commit.
@@ -87,6 +142,12 @@ pub enum TreeOutcome {
     List(Entries),
     Find(FoundFiles),
     Grep(Matches),
+    /// Deleted or moved.
+    Moved {},
+    Apply {
+        paths: Vec<String>,
+    },
+    Diff(Patch),
     Commit(Committed),
     /// The protected files that the commit has changed.
     Restore {
@@ -114,6 +175,9 @@ pub struct TreeEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Matches {
     pub lines: Vec<MatchedLine>,
+    /// By file, where that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<MatchedFile>,
     pub cut: bool,
 }
 
@@ -124,6 +188,17 @@ pub struct MatchedLine {
     /// From 1.
     pub line: usize,
     pub text: String,
+    /// It does not match, and stands beside one that does.
+    #[serde(skip_serializing_if = "is_false")]
+    pub beside: bool,
+}
+
+/// A file with lines that match a search.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MatchedFile {
+    pub path: String,
+    /// How many.
+    pub lines: usize,
 }
 
 /// What an intent records, to find out after a crash whether the request happened.
@@ -148,19 +223,33 @@ impl TreeOp {
         match self {
             TreeOp::Find { .. }
             | TreeOp::Grep { .. }
+            | TreeOp::Apply { .. }
+            | TreeOp::Diff { .. }
             | TreeOp::Commit { .. }
             | TreeOp::Restore { .. }
             | TreeOp::Remove { .. } => true,
-            TreeOp::Read { .. } | TreeOp::Write { .. } | TreeOp::Replace { .. } | TreeOp::List { .. } => false,
+            TreeOp::Read { .. }
+            | TreeOp::Write { .. }
+            | TreeOp::Replace { .. }
+            | TreeOp::Delete { .. }
+            | TreeOp::Rename { .. }
+            | TreeOp::List { .. } => false,
         }
     }
 
     /// Tells whether this leaves the worktree as it is.
     pub fn only_reads(&self) -> bool {
         match self {
-            TreeOp::Read { .. } | TreeOp::List { .. } | TreeOp::Find { .. } | TreeOp::Grep { .. } => true,
+            TreeOp::Read { .. }
+            | TreeOp::List { .. }
+            | TreeOp::Find { .. }
+            | TreeOp::Grep { .. }
+            | TreeOp::Diff { .. } => true,
             TreeOp::Write { .. }
             | TreeOp::Replace { .. }
+            | TreeOp::Delete { .. }
+            | TreeOp::Rename { .. }
+            | TreeOp::Apply { .. }
             | TreeOp::Commit { .. }
             | TreeOp::Restore { .. }
             | TreeOp::Remove { .. } => false,
@@ -181,20 +270,17 @@ impl EffectFacts for WorktreeOp {
             | TreeOp::List { .. }
             | TreeOp::Find { .. }
             | TreeOp::Grep { .. }
+            | TreeOp::Delete { .. }
+            | TreeOp::Rename { .. }
+            | TreeOp::Apply { .. }
+            | TreeOp::Diff { .. }
             | TreeOp::Restore { .. }
             | TreeOp::Remove { .. } => Recovery::Retry,
         }
     }
 
     fn only_looks(&self) -> bool {
-        match self.op {
-            TreeOp::Read { .. } | TreeOp::List { .. } | TreeOp::Find { .. } | TreeOp::Grep { .. } => true,
-            TreeOp::Write { .. }
-            | TreeOp::Replace { .. }
-            | TreeOp::Commit { .. }
-            | TreeOp::Restore { .. }
-            | TreeOp::Remove { .. } => false,
-        }
+        self.op.only_reads()
     }
 
     fn replay_class(&self) -> ReplayClass {
@@ -238,13 +324,20 @@ impl EffectFacts for WorktreeOp {
                 cleaner.text(new);
             }
             TreeOp::Commit { message, .. } => cleaner.text(message),
-            TreeOp::Grep { pattern, glob } => {
+            TreeOp::Grep { pattern, glob, .. } => {
                 cleaner.text(pattern);
                 glob.iter_mut().for_each(|glob| cleaner.text(glob));
             }
-            TreeOp::Read { path: text } | TreeOp::List { path: text } | TreeOp::Find { glob: text } => {
-                cleaner.text(text)
+            TreeOp::Rename { from, to } => {
+                cleaner.text(from);
+                cleaner.text(to);
             }
+            TreeOp::Diff { path, .. } => path.iter_mut().for_each(|path| cleaner.text(path)),
+            TreeOp::Read { path: text }
+            | TreeOp::List { path: text }
+            | TreeOp::Find { glob: text }
+            | TreeOp::Delete { path: text }
+            | TreeOp::Apply { patch: text } => cleaner.text(text),
             TreeOp::Restore { .. } | TreeOp::Remove { .. } => {}
         }
     }

@@ -1,0 +1,31 @@
+--!strict
+--- The tool with which a model runs commands in a worktree.
+
+local kit = require("./kit")
+local programs = require("../programs")
+local workplace = require("../workplace")
+
+local running = {}
+
+running.TOOLS = {
+	{
+		name = "run",
+		description = "Runs a command at the top of the repository and returns its exit code and output: a line of a shell, or where the task names commands, only those.",
+		parameters = { type = "object", required = { "command" }, properties = { command = { type = "string" } } },
+		writes = true,
+		run = function(tree, arguments, _, offer)
+			local command, why = programs.resolve(offer.params, arguments.command)
+			if command == nil then
+				error(why, 0)
+			end
+			command.seconds = offer.params.command_seconds
+			-- The worktree is the attempt's own: building or testing in it twice does no harm.
+			command.repeatable = true
+			local ran = workplace.exec(offer.workplace, tree, command, offer.builds)
+			local how = if ran.over == "exit" then `exit code {ran.exit}` else `ended by its limit: {ran.over}`
+			return `{how}\n{ran.output}`
+		end,
+	},
+} :: { kit.Tool }
+
+return running

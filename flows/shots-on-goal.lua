@@ -21,7 +21,7 @@ local tables = require("./shots-on-goal/tables")
 local ui = require("@nietz/ui")
 local workplace = require("./common/workplace")
 
---- The session's tables, and the debug memory, which this mode only reads.
+--- The session's tables, and the debug memory, which takes the shots that failed.
 local collections = table.clone(tables.collections)
 for name, collection in recall.collections do
 	collections[name] = collection

@@ -3,6 +3,8 @@
 
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
+local json = require("@nietz/json")
+local list = require("../common/list")
 local memory_files = require("./memory_files")
 local nietz = require("@nietz")
 local query_output = require("../common/query_output")
@@ -35,7 +37,11 @@ local function like_pattern(given: string): string
 	return if string.find(given, "%", 1, true) ~= nil then given else `%{given}%`
 end
 
---- The queries that the schema names, in SQL over the collection's tables. Each returns SQL and the values to bind.
+local function ask(sql: string, bind: { any }): documents.Answer
+	return documents.query(sql, { bind = bind, tables = { "debug_memory" } })
+end
+
+--- The queries that the schema names, over the collection's tables.
 local QUERIES = {
 	find_similar_failures = function(params)
 		local where, bind = {}, {}
@@ -44,44 +50,55 @@ local QUERIES = {
 			table.insert(bind, params.error_type)
 		end
 		if params.file ~= nil then
-			table.insert(where, "f.file LIKE ?")
+			-- A session about a file counts, too, where no trace named a place.
+			table.insert(where, "(f.file LIKE ? OR f.file IS NULL AND s.file_path LIKE ?)")
+			table.insert(bind, like_pattern(params.file))
 			table.insert(bind, like_pattern(params.file))
 		end
 		if #where == 0 then
 			nietz.fail("find_similar_failures needs --error-type, --file or both", `--error-type {table.concat(spec.error_types, "|")}`)
 		end
-		return [[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type, f.file
-			FROM debug_failures f JOIN debug_memory s ON s.document = f.document
+		return ask(
+			[[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type,
+			coalesce(f.file, s.file_path) AS file FROM debug_failures f JOIN debug_memory s ON s.document = f.document
 			WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 10]],
 			bind
+		)
 	end,
 	get_fix_templates = function(params)
 		if params.category == nil then
 			nietz.fail("get_fix_templates needs --category", table.concat(spec.causes, ", "))
 		end
-		return [[SELECT p.pattern, p.category, p.frequency, p.effectiveness, p.fix_template
-			FROM debug_patterns p WHERE p.category = ? AND p.effectiveness > 0.7 ORDER BY p.document, p.pattern]],
-			{ params.category }
+		-- Summed over all sessions, as `patterns` and `stats` count: what helped once and failed four times is no template.
+		local found = recall.templates(params.category)
+		local rows = list.map(found, function(pattern): { any }
+			return { pattern.pattern, pattern.category, pattern.uses, pattern.rate, pattern.template }
+		end)
+		return { columns = { "pattern", "category", "frequency", "effectiveness", "fix_template" }, rows = json.array(rows), cut = false }
 	end,
 	recent_escalations = function(params)
-		return [[SELECT s.session_id, s.file_path, s.status, s.updated_at FROM debug_memory s
+		return ask(
+			[[SELECT s.session_id, s.file_path, s.status, s.updated_at FROM debug_memory s
 			WHERE s.status = 'escalated' AND s.updated_at > ? ORDER BY s.updated_at DESC]],
 			{ since_time(params.since) }
+		)
 	end,
-} :: { [string]: (params: nietz.Values) -> (string, { string }) }
+} :: { [string]: (params: nietz.Values) -> documents.Answer }
 
 for name in spec.queries do
 	assert(QUERIES[name] ~= nil, `the schema's query {name} is not known`)
 end
 
---- Returns a query by words: for sessions with a failure, a file or a pattern that has them.
-local function search_by_words(params: nietz.Values): (string, { string })
+--- Searches by words: for sessions with a failure, a cause, a file or a pattern that has them.
+local function search_by_words(params: nietz.Values): documents.Answer
 	local words = if params.what then like_pattern(params.what) else "%"
 	local where, bind =
 		{
-			"(f.test_name LIKE ? OR f.error_message LIKE ? OR s.file_path LIKE ? OR EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document AND p.pattern LIKE ?))",
-		}, { words, words, words, words }
-	for _, filter in { { "error_type", "f.error_type = ?" }, { "file", "f.file LIKE ?" }, { "since", "s.updated_at > ?" } } do
+			[[(f.test_name LIKE ? OR f.error_message LIKE ? OR s.file_path LIKE ? OR s.problem LIKE ?
+			OR EXISTS (SELECT 1 FROM debug_executions e WHERE e.document = s.document AND e.root_cause LIKE ?)
+			OR EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document AND p.pattern LIKE ?))]],
+		}, table.create(6, words)
+	for _, filter in { { "error_type", "f.error_type = ?" }, { "file", "coalesce(f.file, s.file_path) LIKE ?" }, { "since", "s.updated_at > ?" } } do
 		local given = params[filter[1]]
 		if given ~= nil then
 			table.insert(where, filter[2])
@@ -91,10 +108,12 @@ local function search_by_words(params: nietz.Values): (string, { string })
 			)
 		end
 	end
-	return [[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type
+	return ask(
+		[[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type
 		FROM debug_memory s LEFT JOIN debug_failures f ON f.document = s.document
 		WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 50]],
 		bind
+	)
 end
 
 commands.ALL.query = {
@@ -110,8 +129,7 @@ commands.ALL.query = {
 	} :: { [string]: nietz.Param },
 	run = function(ctx: nietz.Context)
 		local named = QUERIES[ctx.params.what or ""]
-		local sql, bind = (named or search_by_words)(ctx.params)
-		local answer = documents.query(sql, { bind = bind, tables = { "debug_memory" } })
+		local answer = (named or search_by_words)(ctx.params)
 		query_output.show(answer, ctx.params.format)
 		return { columns = answer.columns, rows = answer.rows }
 	end,
@@ -182,8 +200,11 @@ commands.ALL.stats = {
 			"errors: " .. top_counts([[SELECT error_type AS name, count(*) AS count FROM (SELECT error_type FROM debug_failures
 				UNION ALL SELECT error_type FROM archived_failures) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]),
 			"patterns: " .. (if #patterns > 0 then table.concat(patterns, ", ") else "none"),
-			"files: " .. top_counts([[SELECT file AS name, count(*) AS count FROM (SELECT file FROM debug_failures
-				UNION ALL SELECT file FROM archived_failures) WHERE file IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]),
+			"files: " .. top_counts([[SELECT file AS name, count(*) AS count FROM (
+				SELECT coalesce(f.file, nullif(s.file_path, 'unknown')) AS file FROM debug_failures f JOIN debug_memory s ON s.document = f.document
+				UNION ALL
+				SELECT coalesce(f.file, nullif(s.file_path, 'unknown')) FROM archived_failures f JOIN archived_memory s ON s.document = f.document)
+				WHERE file IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]),
 		}
 		ui.say("```\n" .. table.concat(lines, "\n") .. "\n```")
 		return sums

@@ -81,7 +81,7 @@ local ACTIONS = {
 		end
 	end,
 	apply_known_fix_template = function(self)
-		self.known_patterns = if self.params.memory then recall.offered_patterns() else {}
+		self.known_patterns = if self.params.memory then recall.offered_patterns(self.results[#self.results].failures) else {}
 	end,
 	update_fix_effectiveness = count_patterns,
 	extract_learnings = note_recurring,

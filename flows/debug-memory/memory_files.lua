@@ -5,7 +5,7 @@
 local best_effort = require("../common/best_effort")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
-local json = require("@nietz/json")
+local entries = require("../common/memory/entries")
 local list = require("../common/list")
 local recall = require("../common/memory/recall")
 local spec = require("../common/memory/spec")
@@ -17,25 +17,13 @@ local DAY = 86400
 
 --- Returns a new session's document.
 function memory_files.new(id: string, file: string?, run: string, model: string): documents.Document
-	local now = clock.now()
-	return {
-		session_id = id,
-		file_path = file or "unknown",
-		created_at = now,
-		updated_at = now,
-		status = "in_progress",
-		executions = json.array({}),
-		metadata = { agent = model, task_id = run },
-	}
+	return entries.new(id, file, run, model, "debug-memory")
 end
 
---- Saves the session as it is now. Each save is the whole document, so the next one makes up for one that failed.
+--- Saves the session as it is now.
 function memory_files.save(self: state.Session)
-	self.doc.updated_at = clock.now()
-	best_effort.run("", function(why: string): string
+	entries.save(self.doc, function(why: string): string
 		return `This session goes on, and is not in the debug memory: {why}`
-	end, function(): string
-		return documents.collection("debug_memory"):save(self.doc)
 	end)
 end
 
@@ -66,10 +54,12 @@ local function expired_sessions(): { string }
 		return clock.format(now - days * DAY)
 	end
 	local rows = recall.query(
-		[[SELECT s.session_id FROM debug_memory s WHERE s.updated_at IS NOT NULL AND s.updated_at < CASE
+		-- Not every program tells when it last changed a session; its last run of the tests does.
+		[[SELECT session_id FROM (SELECT s.*, coalesce(s.updated_at, (SELECT max(e.timestamp) FROM debug_executions e
+		WHERE e.document = s.document), s.created_at) AS changed FROM debug_memory s) s WHERE changed < CASE
 		WHEN s.status = 'escalated' THEN ?
 		WHEN EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document) THEN ?
-		ELSE ? END ORDER BY s.updated_at]],
+		ELSE ? END ORDER BY changed]],
 		{ ago(spec.retention.on_escalation), ago(spec.retention.on_learning_identified), ago(spec.retention.default_days) }
 	)
 	return list.map(rows, function(row): string

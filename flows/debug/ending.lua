@@ -4,7 +4,9 @@
 local app = require("./app")
 local clock = require("@nietz/clock")
 local commands = require("./commands")
+local entries = require("../common/memory/entries")
 local json = require("@nietz/json")
+local llm = require("@nietz/llm")
 local profile = require("./profile")
 local quotes = require("@nietz/quotes")
 local quoting = require("./quoting")
@@ -83,6 +85,21 @@ local function show_quote(self: app.App)
 	end
 end
 
+--- Puts a solved session into the debug memory, with the cause as the developer told it last.
+local function remember(self: app.App)
+	local doc = self.doc
+	-- What stands behind `solved`, else the answer before it: `solved` alone stands in the transcript, too.
+	local turns = doc.transcript
+	local last, before = turns[#turns], turns[#turns - 1]
+	local cause = text.trim(if last then last.response else "")
+	if #cause < entries.SHORTEST and before ~= nil then
+		cause = text.trim(before.response)
+	end
+	if self.params.memory then
+		entries.remember_solved({ id = doc.id, run = self.run, model = llm.model(), problem = doc.problemDescription, cause = cause })
+	end
+end
+
 --- Ends the session, and returns the run's result.
 function ending.finish(self: app.App, outcome: "solved" | "abandoned"): any
 	local doc = self.doc
@@ -98,6 +115,9 @@ function ending.finish(self: app.App, outcome: "solved" | "abandoned"): any
 	end
 	ask_reflection(self)
 	local path = app.save(self)
+	if outcome == "solved" then
+		remember(self)
+	end
 	local whole = profile.compute({})
 	ui.say(show.profile(self.lang, self.t, whole, true))
 	ui.say(self.t("saved", { path = path }))

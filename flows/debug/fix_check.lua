@@ -3,6 +3,7 @@
 --- included.
 
 local app = require("./app")
+local entries = require("../common/memory/entries")
 local git = require("@nietz/git")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
@@ -26,9 +27,13 @@ function fix_check.run(self: app.App): Result
 	local name = `verify-{self.fix_checks}`
 	local branch = `nietz/{self.run}-{name}`
 	ui.say(self.t("verify.runs", { command = command }))
-	git.branch(branch, git.snapshot().commit)
+	local start = git.snapshot().commit
+	git.branch(branch, start)
 	local tree = git.worktree({ name = name, branch = branch })
 	local ok, ran = pcall(tree.exec, tree, { shell = command, seconds = self.params.verify_seconds, repeatable = true })
+	if ok then
+		entries.note_check(ran, tree, start)
+	end
 	tree:remove({ discard = true })
 	git.delete_branch(branch)
 	if not ok then

@@ -4,6 +4,7 @@
 
 local checkout = require("./checkout")
 local clock = require("@nietz/clock")
+local entries = require("../common/memory/entries")
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
 local list = require("../common/list")
@@ -199,6 +200,29 @@ local function collect_evidence(self: state.Session, open_attempt: OpenAttempt, 
 	return table.concat(parts, " ")
 end
 
+--- Puts a failed shot into the debug memory, with what the last command of its validation showed.
+local function remember(
+	self: state.Session,
+	open_attempt: OpenAttempt,
+	shot: { goal: string, detail: string, commit: string, tree: string, runs: { validate.Run } }
+)
+	local last = shot.runs[#shot.runs]
+	if not self.params.memory or last == nil or last.exit == 0 then
+		return
+	end
+	entries.remember_shot({
+		run = self.name,
+		model = open_attempt.model,
+		goal = shot.goal,
+		tried = shot.detail,
+		start = open_attempt.place.start,
+		commit = shot.commit,
+		tree = shot.tree,
+		top = open_attempt.place.tree.path,
+		ran = { over = "exit", exit = last.exit, output = last.output },
+	})
+end
+
 --- Tries to reach a goal by changing files.
 function attempt.implement(self: state.Session, goal: state.Goal, model: string, parents: { state.Goal }): Outcome
 	local commands = commands_of(goal)
@@ -239,6 +263,9 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	outcome.fingerprint = `{if kept then committed.tree else open_attempt.place.branch} {status} `
 		.. (if validation then validation.fingerprint else "")
 	outcome.evidence = collect_evidence(self, open_attempt, commit, validation)
+	if validation ~= nil and status ~= "success" then
+		remember(self, open_attempt, { goal = goal.text, detail = detail, commit = commit, tree = committed.tree, runs = validation.runs })
+	end
 	return outcome
 end
 

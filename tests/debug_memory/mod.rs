@@ -4,6 +4,7 @@ mod advice;
 pub(crate) mod asked;
 mod outputs;
 mod projects;
+mod recall;
 mod samples;
 mod strict;
 

@@ -48,6 +48,11 @@ local NAMES = {
 	OSError = "RuntimeError",
 } :: { [string]: string }
 
+--- Whether a word is the name of an error that every program has: it tells the kind, and nothing else.
+function errors.is_common_name(word: string): boolean
+	return NAMES[word] ~= nil
+end
+
 --- The memory's kind for a part of a message, in the order in which they are looked for.
 local PARTS = {
 	{ "assertion", "AssertionError" },

@@ -21,4 +21,10 @@ spec.queries = schema.queries :: { [string]: string }
 spec.causes = schema["$defs"].Analysis.properties.root_cause_category.enum :: { string }
 spec.error_types = schema["$defs"].Failure.properties.error_type.enum :: { string }
 
+--- The schema of a session: the specification's, with our one key beside its properties.
+local whole = table.clone(schema)
+whole.properties = table.clone(schema.properties)
+whole.properties.nietz = yaml.load("./own.schema.yaml")
+spec.session = whole :: { [string]: any }
+
 return spec

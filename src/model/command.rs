@@ -28,6 +28,9 @@ pub struct ExecCommand {
     /// The folder for builds; without, the command has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub builds: Option<BuildFolder>,
+    /// Files of the user's home with keys, by their whole paths, which no other command reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
 }
 
 /// Folders of dependencies that a command finds in its worktree, at the same paths. It may write there; what it writes is
@@ -245,6 +248,12 @@ pub fn describe_commands(commands: &[String], grants: &Grants) -> String {
         (false, false) => "in a sandbox, without the network",
     };
     format!("{}; {how}", names.join(", "))
+}
+
+/// Describes which files with keys a flow may give to commands.
+pub fn describe_files(files: &[String]) -> String {
+    let names: Vec<String> = files.iter().map(|file| line(file).into_owned()).collect();
+    format!("those that it chooses are given {}, with what is secret there", names.join(", "))
 }
 
 /// Returns the name of the param if a grant is a placeholder: `validate` for `{validate}`.

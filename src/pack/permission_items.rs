@@ -58,6 +58,10 @@ pub(crate) fn describe_item(item: &str) -> String {
             Some(param) => format!("runs the commands that you give in --{}, in a sandbox", param.replace('_', "-")),
             None => format!("runs `{command}` with any arguments, in a sandbox"),
         },
+        Some(("exec_read", file)) => {
+            let param = crate::model::command::placeholder(file).unwrap_or(file).replace('_', "-");
+            format!("gives commands the files of your home that you name in --{param}, which may hold keys")
+        }
         Some(("documents", "{*}")) => "reads and writes any YAML or JSON file in your folder".to_owned(),
         Some(("documents", path)) => format!("reads and writes {path} in your folder"),
         Some(("hides", flow)) => format!("is run in place of the bundled flow {flow}"),

@@ -228,7 +228,7 @@ impl Repository {
         let _alone = op.is_by_git().then(|| locks.commands.blocking_write());
         let _held = locks.request.lock().unwrap_or_else(PoisonError::into_inner);
         if again && matches!(op, TreeOp::Remove { .. }) && self.finish_removal(tree)? {
-            return Ok(TreeOutcome::Removed);
+            return Ok(TreeOutcome::Done);
         }
         let this = self.for_new_request();
         let tree = this.tree(tree)?;
@@ -241,9 +241,13 @@ impl Repository {
             TreeOp::Grep { pattern, glob } => TreeOutcome::Grep(search::grep(&tree, pattern, glob.as_deref())?),
             TreeOp::Commit { branch, message } => TreeOutcome::Commit(tree.commit(branch, message, now)?),
             TreeOp::Restore { protect } => TreeOutcome::Restore { touched: tree.restore(protect.as_ref())? },
+            TreeOp::Move { branch, commit } => {
+                tree.move_to(branch, commit)?;
+                TreeOutcome::Done
+            }
             TreeOp::Remove { discard } => {
                 tree.remove(*discard)?;
-                TreeOutcome::Removed
+                TreeOutcome::Done
             }
         })
     }
@@ -355,6 +359,7 @@ impl Repository {
             | TreeOp::Find { .. }
             | TreeOp::Grep { .. }
             | TreeOp::Restore { .. }
+            | TreeOp::Move { .. }
             | TreeOp::Remove { .. } => Ok(TreeBefore::Nothing {}),
         }
     }
@@ -374,6 +379,7 @@ impl Repository {
             | TreeOp::Find { .. }
             | TreeOp::Grep { .. }
             | TreeOp::Restore { .. }
+            | TreeOp::Move { .. }
             | TreeOp::Remove { .. } => None,
         }
     }

@@ -58,6 +58,11 @@ pub enum TreeOp {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         protect: Option<Protect>,
     },
+    /// Moves the worktree's branch to a commit, and restores the worktree to it.
+    Move {
+        branch: String,
+        commit: String,
+    },
     /// Removes the worktree.
     Remove {
         discard: bool,
@@ -92,7 +97,8 @@ pub enum TreeOutcome {
     Restore {
         touched: Vec<String>,
     },
-    Removed,
+    /// It was moved or removed.
+    Done,
 }
 
 /// The entries of a folder.
@@ -150,6 +156,7 @@ impl TreeOp {
             | TreeOp::Grep { .. }
             | TreeOp::Commit { .. }
             | TreeOp::Restore { .. }
+            | TreeOp::Move { .. }
             | TreeOp::Remove { .. } => true,
             TreeOp::Read { .. } | TreeOp::Write { .. } | TreeOp::Replace { .. } | TreeOp::List { .. } => false,
         }
@@ -163,6 +170,7 @@ impl TreeOp {
             | TreeOp::Replace { .. }
             | TreeOp::Commit { .. }
             | TreeOp::Restore { .. }
+            | TreeOp::Move { .. }
             | TreeOp::Remove { .. } => false,
         }
     }
@@ -182,6 +190,7 @@ impl EffectFacts for WorktreeOp {
             | TreeOp::Find { .. }
             | TreeOp::Grep { .. }
             | TreeOp::Restore { .. }
+            | TreeOp::Move { .. }
             | TreeOp::Remove { .. } => Recovery::Retry,
         }
     }
@@ -193,6 +202,7 @@ impl EffectFacts for WorktreeOp {
             | TreeOp::Replace { .. }
             | TreeOp::Commit { .. }
             | TreeOp::Restore { .. }
+            | TreeOp::Move { .. }
             | TreeOp::Remove { .. } => false,
         }
     }
@@ -214,7 +224,7 @@ impl EffectFacts for WorktreeOp {
         if !self.op.only_reads() {
             writes.push(tree_resource(&self.tree));
         }
-        if let TreeOp::Commit { branch: moved, .. } = &self.op {
+        if let TreeOp::Commit { branch: moved, .. } | TreeOp::Move { branch: moved, .. } = &self.op {
             writes.push(branch_resource(moved));
         }
         Dependencies { reads: vec![tree_resource(&self.tree)], writes }
@@ -245,7 +255,7 @@ impl EffectFacts for WorktreeOp {
             TreeOp::Read { path: text } | TreeOp::List { path: text } | TreeOp::Find { glob: text } => {
                 cleaner.text(text)
             }
-            TreeOp::Restore { .. } | TreeOp::Remove { .. } => {}
+            TreeOp::Restore { .. } | TreeOp::Move { .. } | TreeOp::Remove { .. } => {}
         }
     }
 }

@@ -263,7 +263,7 @@ tools.ALL = {
 			command.repeatable = true
 			local ran = workplace.exec(offer.workplace, tree, command, offer.builds)
 			local how = if ran.over == "exit" then `exit code {ran.exit}` else `ended by its limit: {ran.over}`
-			return `{how}\n{ran.output}`
+			return `{how}\n{workplace.localize(offer.workplace, tree, ran.output)}`
 		end,
 	},
 } :: { Tool }

@@ -282,7 +282,10 @@ fn check_file_grant(grant: &str, main: &FlowCommand) -> Result<()> {
     let param = crate::model::command::placeholder(grant).and_then(|name| main.params.get(name));
     let is_given = |param: &&Param| match &param.default {
         None => true,
-        Some(default) => default.as_array().is_some_and(Vec::is_empty),
+        // A table of Lua without entries may be either.
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(Value::Object(members)) => members.is_empty(),
+        Some(_) => false,
     };
     match param.filter(|param| param.kind == ParamKind::String).filter(is_given) {
         Some(_) => Ok(()),

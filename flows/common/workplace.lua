@@ -161,7 +161,8 @@ function workplace.localize(self: Workplace, tree: git.Handle, output: string): 
 	if self.validation ~= nil then
 		table.insert(folders, self.validation.tree.path)
 	end
-	table.insert(folders, self.project)
+	-- Where the dependencies are from, a command finds its own worktree.
+	table.insert(folders, if self.setup ~= nil then self.setup.path else self.project)
 	return local_paths.without(output, folders)
 end
 

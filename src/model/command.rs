@@ -253,7 +253,7 @@ pub fn describe_commands(commands: &[String], grants: &Grants) -> String {
 /// Describes which files with keys a flow may give to commands.
 pub fn describe_files(files: &[String]) -> String {
     let names: Vec<String> = files.iter().map(|file| line(file).into_owned()).collect();
-    format!("those that it chooses are given {}, with what is secret there", names.join(", "))
+    format!("gives a command that it chooses {}, with the keys that stand there", names.join(", "))
 }
 
 /// Returns the name of the param if a grant is a placeholder: `validate` for `{validate}`.

@@ -384,7 +384,7 @@ impl Session {
         }
         if !permissions.files_of_commands().is_empty() {
             let files = command::describe_files(permissions.files_of_commands());
-            front.notice(format!("of these commands, {files}"));
+            front.notice(format!("this flow {files}"));
         }
     }
 }

@@ -82,6 +82,7 @@ mod sandbox;
 mod served;
 mod seeds;
 mod settings;
+mod setup;
 mod shots;
 mod shots_models;
 mod shots_record;

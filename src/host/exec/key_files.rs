@@ -9,6 +9,8 @@ use crate::model::text::line;
 
 /// The largest of these files, in bytes.
 const LARGEST: u64 = 1 << 20;
+/// The file with the keys that nietz keeps for the user.
+const KEPT_KEYS: &str = "keys.yaml";
 /// The folder of configuration below the home; commands are told of their private home as both.
 const CONFIGURATION: &str = ".config";
 
@@ -41,7 +43,9 @@ impl KeyFile {
         let is_at_home = home.canonicalize().is_ok_and(|home| resolved.starts_with(home));
         let is_protected = protected.iter().any(|folder| {
             let folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
-            resolved.starts_with(folder)
+            // A folder around the home is told by what it has of nietz's own.
+            let own = if home.starts_with(&folder) { folder.join(KEPT_KEYS) } else { folder };
+            resolved.starts_with(own)
         });
         let is_plain = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
         if !is_plain || !is_at_home {

@@ -241,7 +241,7 @@ impl Repository {
             TreeOp::Grep { pattern, glob } => TreeOutcome::Grep(search::grep(&tree, pattern, glob.as_deref())?),
             TreeOp::Commit { branch, message } => TreeOutcome::Commit(tree.commit(branch, message, now)?),
             TreeOp::Restore { protect } => TreeOutcome::Restore { touched: tree.restore(protect.as_ref())? },
-            TreeOp::Move { branch, commit } => {
+            TreeOp::MoveTo { branch, commit } => {
                 tree.move_to(branch, commit)?;
                 TreeOutcome::Done
             }
@@ -359,7 +359,7 @@ impl Repository {
             | TreeOp::Find { .. }
             | TreeOp::Grep { .. }
             | TreeOp::Restore { .. }
-            | TreeOp::Move { .. }
+            | TreeOp::MoveTo { .. }
             | TreeOp::Remove { .. } => Ok(TreeBefore::Nothing {}),
         }
     }
@@ -379,7 +379,7 @@ impl Repository {
             | TreeOp::Find { .. }
             | TreeOp::Grep { .. }
             | TreeOp::Restore { .. }
-            | TreeOp::Move { .. }
+            | TreeOp::MoveTo { .. }
             | TreeOp::Remove { .. } => None,
         }
     }

@@ -59,7 +59,7 @@ pub enum TreeOp {
         protect: Option<Protect>,
     },
     /// Moves the worktree's branch to a commit, and restores the worktree to it.
-    Move {
+    MoveTo {
         branch: String,
         commit: String,
     },
@@ -156,7 +156,7 @@ impl TreeOp {
             | TreeOp::Grep { .. }
             | TreeOp::Commit { .. }
             | TreeOp::Restore { .. }
-            | TreeOp::Move { .. }
+            | TreeOp::MoveTo { .. }
             | TreeOp::Remove { .. } => true,
             TreeOp::Read { .. } | TreeOp::Write { .. } | TreeOp::Replace { .. } | TreeOp::List { .. } => false,
         }
@@ -170,7 +170,7 @@ impl TreeOp {
             | TreeOp::Replace { .. }
             | TreeOp::Commit { .. }
             | TreeOp::Restore { .. }
-            | TreeOp::Move { .. }
+            | TreeOp::MoveTo { .. }
             | TreeOp::Remove { .. } => false,
         }
     }
@@ -190,7 +190,7 @@ impl EffectFacts for WorktreeOp {
             | TreeOp::Find { .. }
             | TreeOp::Grep { .. }
             | TreeOp::Restore { .. }
-            | TreeOp::Move { .. }
+            | TreeOp::MoveTo { .. }
             | TreeOp::Remove { .. } => Recovery::Retry,
         }
     }
@@ -202,7 +202,7 @@ impl EffectFacts for WorktreeOp {
             | TreeOp::Replace { .. }
             | TreeOp::Commit { .. }
             | TreeOp::Restore { .. }
-            | TreeOp::Move { .. }
+            | TreeOp::MoveTo { .. }
             | TreeOp::Remove { .. } => false,
         }
     }
@@ -224,7 +224,7 @@ impl EffectFacts for WorktreeOp {
         if !self.op.only_reads() {
             writes.push(tree_resource(&self.tree));
         }
-        if let TreeOp::Commit { branch: moved, .. } | TreeOp::Move { branch: moved, .. } = &self.op {
+        if let TreeOp::Commit { branch: moved, .. } | TreeOp::MoveTo { branch: moved, .. } = &self.op {
             writes.push(branch_resource(moved));
         }
         Dependencies { reads: vec![tree_resource(&self.tree)], writes }
@@ -255,7 +255,7 @@ impl EffectFacts for WorktreeOp {
             TreeOp::Read { path: text } | TreeOp::List { path: text } | TreeOp::Find { glob: text } => {
                 cleaner.text(text)
             }
-            TreeOp::Restore { .. } | TreeOp::Move { .. } | TreeOp::Remove { .. } => {}
+            TreeOp::Restore { .. } | TreeOp::MoveTo { .. } | TreeOp::Remove { .. } => {}
         }
     }
 }

@@ -47,9 +47,9 @@ fn shoot(env: &Env, arguments: &[&str]) -> Ended {
 }
 
 fn said(ended: &Ended) -> String {
-    let texts =
-        ended.of_type("said").into_iter().map(|event| event["markdown"].as_str().unwrap_or_default().to_owned());
-    texts.collect::<Vec<_>>().join("\n") + &ended.stderr
+    let events = ended.events().into_iter().filter(|event| event["type"] == "said" || event["type"] == "notice");
+    let text = |event: Value| event["markdown"].as_str().or(event["text"].as_str()).unwrap_or_default().to_owned();
+    events.map(text).collect::<Vec<_>>().join("\n")
 }
 
 /// What the models are to reach. Its command names no file that they change.
@@ -115,7 +115,8 @@ fn a_file_for_the_setup_that_leads_elsewhere_is_refused_by_its_name_and_leaves_n
         assert!(ended.stderr.contains(&format!("the file {file}: ")) && ended.stderr.contains(why), "{}", ended.stderr);
     }
     let ended = shoot(&env, &["--setup-read", &with_key(&env), "--validate", "true"]).exits(2);
-    assert!(ended.stderr.contains("there is no --setup"), "{}", ended.stderr);
+    let message = ended.ending()["failure"]["message"].clone();
+    assert!(message.as_str().is_some_and(|message| message.contains("there is no --setup")), "{ended:?}");
     assert!(!env.path(".nietz/runs/r1").exists() && server.calls() == 0);
 }
 
@@ -127,8 +128,8 @@ return require("@nietz").flow {
 	name = "takes", summary = "Takes a file", params = { keys = { type = "string", many = true, default = {} } },
 	permissions = { git = true, exec = { "cat" }, exec_read = { "{keys}" } },
 	run = function(ctx)
-		git.branch("nietz/a", git.head().commit)
-		local tree = git.worktree { name = "a", branch = "nietz/a" }
+		git.branch(`nietz/{ctx.run}`, git.head().commit)
+		local tree = git.worktree { name = "a", branch = `nietz/{ctx.run}` }
 		return tree:exec({ program = { "cat", "FILE" }, read = { "FILE" } }).output
 	end,
 }
@@ -139,7 +140,7 @@ return require("@nietz").flow {
     init(&env.workspace());
     assert_eq!(env.run(["takes"]).go().exits(5).failure(), "permission-refused");
     let named = env.var("NIETZ_RUN", "r2").run(["takes", "--keys", &key]).go().result();
-    assert_eq!(named, "machine registry.example\nlogin us\npassword [redacted:.netrc]\n");
+    assert_eq!(named, "[redacted:.netrc]\n");
 }
 
 /// A setup that leaves what is never the same twice.

@@ -44,7 +44,7 @@ pub(super) fn find(tree: &Worktree<'_>, glob: &str) -> Result<FoundFiles> {
 }
 
 pub(super) fn grep(tree: &Worktree<'_>, pattern: &str, glob: Option<&str>) -> Result<Matches> {
-    let regex = RegexBuilder::new(pattern).size_limit(1 << 20).build().map_err(|error| {
+    let regex = RegexBuilder::new(pattern).multi_line(true).size_limit(1 << 20).build().map_err(|error| {
         let message = format!("`{}` is not a valid regular expression", excerpt(pattern));
         Failure::new(Code::RequestInvalid, message).because(excerpt(&error.to_string()))
     })?;

@@ -93,6 +93,7 @@ mod states;
 mod telemetry;
 mod terminals;
 mod thoughts;
+mod toolchains;
 mod trust;
 mod verify;
 mod warm;

@@ -31,6 +31,9 @@ local NO_INTERPRETER = { "([^%s:]+): cannot execute: required file not found", "
 --- How the file begins that git-lfs leaves in the place of another.
 local POINTER = "^version https://git-lfs\\.github\\.com/spec/v1$"
 
+--- How much of the end of an output is searched, in bytes: a word of a megabyte would be searched for as long as it is long, squared.
+local MAX_SEARCHED = 8192
+
 local function read(tree: git.Handle, path: string): string?
 	local ok, text = pcall(tree.read, tree, path)
 	return if ok then text else nil
@@ -68,8 +71,9 @@ local function interpreter(tree: git.Handle, script: string): string?
 end
 
 local function of_program(self: workplace.Workplace, tree: git.Handle, command: string, ran: git.Ran): Obstacle?
+	local output = string.sub(ran.output, -MAX_SEARCHED)
 	for _, pattern in NO_INTERPRETER do
-		local script = string.match(ran.output, pattern)
+		local script = string.match(output, pattern)
 		if script ~= nil then
 			return { what = `\`{interpreter(tree, script) or "a program"}\`, which is to run \`{script}\`, is not found` }
 		end
@@ -78,7 +82,7 @@ local function of_program(self: workplace.Workplace, tree: git.Handle, command: 
 		return { what = `a program of \`{command}\` cannot be executed`, name = command }
 	end
 	for _, pattern in NOT_FOUND do
-		local name = string.match(ran.output, pattern)
+		local name = string.match(output, pattern)
 		local runs = if name ~= nil then interpreter(tree, name) else nil
 		if runs ~= nil then
 			return { what = `\`{runs}\`, which is to run \`{name}\`, is not found` }
@@ -103,8 +107,11 @@ end
 
 --- Returns the files that stand in the worktree as pointers of git-lfs.
 local function pointers(tree: git.Handle): { string }
-	local ok, found = pcall(tree.grep, tree, POINTER)
 	local paths: { string } = {}
+	if not string.find(read(tree, ".gitattributes") or "", "filter=lfs", 1, true) then
+		return paths
+	end
+	local ok, found = pcall(tree.grep, tree, POINTER)
 	if not ok then
 		return paths
 	end
@@ -150,12 +157,13 @@ function obstacles.find(self: workplace.Workplace, tree: git.Handle, command: st
 	elseif ran.exit == 127 or ran.exit == 126 then
 		return of_program(self, tree, command, ran)
 	end
-	local missing = of_files(self, tree, command, ran.output)
+	local output = string.sub(ran.output, -MAX_SEARCHED)
+	local missing = of_files(self, tree, command, output)
 	if missing ~= nil then
 		return missing
 	end
 	for _, known in MISSING do
-		local caught = string.match(ran.output, known.pattern)
+		local caught = string.match(output, known.pattern)
 		if caught ~= nil then
 			local what = string.gsub(known.what, "%%1", function()
 				return caught

@@ -142,6 +142,8 @@ mod tests {
         for permission in Permission::ALL {
             assert_eq!(describe_item(permission.name()), permission.consent_text());
         }
+        let expected = "gives commands the files of your home that you name in --setup-read, which may hold keys";
+        assert_eq!(describe_item("exec_read={setup_read}"), expected);
     }
 
     #[test]

@@ -154,3 +154,18 @@ fn gos_modules_and_what_it_has_built_are_read() {
         [format!("0: {home}/go/pkg/mod\n{home}/.cache/go-build\n")]
     );
 }
+
+#[test]
+fn pythons_processes_work_when_they_are_forked_or_spawned() {
+    if !has("/usr/bin/python3") {
+        return;
+    }
+    let script = "import multiprocessing as m, sys\n\ndef double(n):\n    return 2 * n\n\n\nif __name__ == '__main__':\n    with m.get_context(sys.argv[1]).Pool(2) as pool:\n        \
+                  print(pool.map(double, [1, 2]))\n";
+    let env = project(&[("work.py", script)]);
+    let ran =
+        ran(&run(&env, &["python3 work.py fork; python3 work.py spawn", "python3 work.py forkserver 2>&1 | tail -1"]));
+    assert_eq!(ran[0], "0: [2, 4]\n[2, 4]\n");
+    // The README says why.
+    assert!(ran[1].contains("Operation not permitted"), "{}", ran[1]);
+}

@@ -101,7 +101,7 @@ return nietz.flow({
 	host_api = 2,
 	summary = "Runs the tests, mends what fails, and remembers what worked",
 	params = options.PARAMS,
-	permissions = { llm = true, git = true, exec = { "{test}", "{run}", "{setup}" } },
+	permissions = { llm = true, git = true, exec = { "{test}", "{run}", "{setup}" }, exec_read = { "{setup_read}" } },
 	limits = { megabytes = 256, seconds = 10 },
 	budget = { calls = 5000 },
 	collections = recall.collections,

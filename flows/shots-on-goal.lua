@@ -5,8 +5,10 @@
 local clock = require("@nietz/clock")
 local git = require("@nietz/git")
 local goal = require("./shots-on-goal/goal")
+local list = require("./common/list")
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")
+local obstacles = require("./common/obstacles")
 local options = require("./shots-on-goal/options")
 local programs = require("./common/programs")
 local progress = require("./shots-on-goal/progress")
@@ -27,6 +29,33 @@ for name, collection in recall.collections do
 	collections[name] = collection
 end
 
+--- Runs the validation on what the session starts from, and ends the session where that cannot run here: no model could change
+--- anything about it.
+local function try_validation(params: nietz.Values, place: workplace.Workplace, run: string)
+	if #params.validate == 0 then
+		return
+	end
+	local commands = list.map(params.validate, function(text): git.Command
+		return { shell = text, seconds = params.validation_seconds, repeatable = true }
+	end)
+	local runs = workplace.prepare_validation(place, run, commands)
+	local passed = true
+	for index, ran in runs do
+		passed = passed and ran.over == "exit" and ran.exit == 0
+		local why = obstacles.before(place, params.validate[index], ran, params.goal)
+		if why ~= nil then
+			workplace.finish(place)
+			nietz.usage(
+				`\`{params.validate[index]}\` cannot run here: {why}`,
+				"--setup CMD installs what it needs, once, for all worktrees"
+			)
+		end
+	end
+	if passed then
+		ui.say("What validates passes before anything is changed: only the models' own words will say that the goal is reached.")
+	end
+end
+
 local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 	local params = table.clone(ctx.params)
 	params.shell = programs.has_shell(ctx)
@@ -34,6 +63,7 @@ local function begin(ctx: nietz.Context): (state.Session, state.Goal)
 	local model_a = llm.model(params.model_a)
 	local model_b = llm.model(params.model_b or params.model_a)
 	local place = workplace.new(params, ctx.run)
+	try_validation(params, place, ctx.run)
 	local rows = record.new(ctx.run)
 	local id = record.add(rows, "session", {
 		initial_goal = params.goal,
@@ -117,7 +147,13 @@ return nietz.flow({
 	host_api = 2,
 	summary = "Works on a goal in git worktrees with two models in turn, and keeps a record that can be asked",
 	params = options.PARAMS,
-	permissions = { llm = true, git = true, exec = { "{validate}", "{run}", "{setup}", "sandbox:sh" }, notify = true },
+	permissions = {
+		llm = true,
+		git = true,
+		exec = { "{validate}", "{run}", "{setup}", "sandbox:sh" },
+		exec_read = { "{setup_read}" },
+		notify = true,
+	},
 	limits = { megabytes = 256, seconds = 10 },
 	budget = { calls = 10000 },
 	collections = collections,

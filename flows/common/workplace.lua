@@ -4,17 +4,24 @@
 
 local git = require("@nietz/git")
 local leftovers = require("./leftovers")
+local local_paths = require("./local_paths")
 local nietz = require("@nietz")
 local ui = require("@nietz/ui")
 
 local workplace = {}
 
+--- The worktree of the user's own commands, and whether one of them is at work there.
+export type Validation = { tree: git.Handle, busy: boolean }
+
 export type Workplace = {
 	--- The commit that the session starts from.
 	start: string,
+	--- The user's checkout: commands may find their worktree there.
+	project: string,
 	dependencies: git.Dependencies?,
 	--- The worktree in which `--setup` ran.
 	setup: git.Handle?,
+	validation: Validation?,
 }
 
 --- The params of a mode with a workplace.
@@ -22,6 +29,12 @@ workplace.PARAMS = {
 	setup = {
 		type = "string",
 		help = "A shell command that installs what the project needs, run once; with the network only by --allow-net",
+	},
+	setup_read = {
+		type = "string",
+		many = true,
+		default = {},
+		help = "A file with a registry's key that the setup alone may read, such as ~/.npmrc",
 	},
 	setup_seconds = { type = "number", default = 1800, min = 1, max = 86400, help = "Seconds that it may take" },
 	with_changes = { type = "boolean", default = false, help = "Start from the files as they are now, and not from the last commit" },
@@ -57,8 +70,7 @@ local function tail(output: string): string
 end
 
 --- Returns the commit that a session starts from, and says what of the files is not in it.
-local function start_commit(params: nietz.Values): string
-	local head = git.head().commit
+local function start_commit(params: nietz.Values, head: string): string
 	local seen, now = leftovers.try(git.snapshot)
 	if not seen then
 		if params.with_changes then
@@ -102,7 +114,12 @@ local function run_setup(params: nietz.Values, run: string, start: string): (git
 	git.branch(branch, start)
 	local tree = git.worktree({ name = "setup", branch = branch })
 	ui.status(`setting up: {params.setup}`)
-	local ran = tree:exec({ shell = params.setup, seconds = params.setup_seconds, repeatable = true })
+	local ran = tree:exec({
+		shell = params.setup,
+		seconds = params.setup_seconds,
+		repeatable = true,
+		read = if #params.setup_read > 0 then params.setup_read else nil,
+	})
 	ui.status("")
 	if ran.over ~= "exit" or ran.exit ~= 0 then
 		local how = if ran.over == "exit" then `ended with {ran.exit}` else `was ended by its limit: {ran.over}`
@@ -114,7 +131,11 @@ end
 
 --- Prepares a session's workplace, and says what there is.
 function workplace.new(params: nietz.Values, run: string): Workplace
-	local start = start_commit(params)
+	if #params.setup_read > 0 and params.setup == nil then
+		nietz.usage("--setup-read names a file for the setup, and there is no --setup", "give the command that installs, too: --setup CMD")
+	end
+	local head = git.head()
+	local start = start_commit(params, head.commit)
 	local found, setup = git.dependencies(), nil
 	if params.setup ~= nil then
 		local tree, installed = run_setup(params, run, start)
@@ -123,7 +144,7 @@ function workplace.new(params: nietz.Values, run: string): Workplace
 		found = if #installed.folders > 0 then installed else found
 	end
 	say_dependencies(found)
-	return { start = start, dependencies = found, setup = setup }
+	return { start = start, project = head.top, dependencies = found, setup = setup, validation = nil }
 end
 
 --- Runs a command in a worktree of the session.
@@ -134,70 +155,71 @@ function workplace.exec(self: Workplace, tree: git.Handle, command: git.Command,
 	return tree:exec(given)
 end
 
+--- Returns what a command wrote in a worktree without the places of this session: its own paths are relative.
+function workplace.localize(self: Workplace, tree: git.Handle, output: string): string
+	local folders = { tree.path }
+	if self.validation ~= nil then
+		table.insert(folders, self.validation.tree.path)
+	end
+	-- Where the dependencies are from, a command finds its own worktree.
+	table.insert(folders, if self.setup ~= nil then self.setup.path else self.project)
+	return local_paths.without(output, folders)
+end
+
+--- Makes the worktree in which the user's own commands validate, and runs them there on what the session starts from. What that
+--- builds is the user's own code, and kept: each validation begins with it.
+function workplace.prepare_validation(self: Workplace, run: string, commands: { git.Command }): { git.Ran }
+	local branch = `nietz/{run}-validation`
+	git.branch(branch, self.start)
+	local tree = git.worktree({ name = "validation", branch = branch })
+	self.validation = { tree = tree, busy = false }
+	local runs = {}
+	for _, command in commands do
+		ui.status(`before the first change: {command.shell}`)
+		local ran = workplace.exec(self, tree, command, { keep = true })
+		ran.output = workplace.localize(self, tree, ran.output)
+		table.insert(runs, ran)
+	end
+	ui.status("")
+	return runs
+end
+
+--- Has `run` validate a commit: in the worktree of validation, in which no attempt ever worked, or where another validation is
+--- at work there, in the worktree given, which stands at that commit.
+function workplace.validate<R>(self: Workplace, tree: git.Handle, commit: string, run: (tree: git.Handle, builds: git.Builds?) -> R): R
+	local own = self.validation
+	if own == nil then
+		return run(tree, nil)
+	elseif own.busy then
+		return run(tree, { of = own.tree.name })
+	end
+	own.busy = true
+	local ok, result: any = pcall(function()
+		own.tree:move(commit)
+		return run(own.tree, { keep = false })
+	end)
+	own.busy = false
+	if not ok then
+		error(result, 0)
+	end
+	return result
+end
+
 --- Removes what was made for the session.
 function workplace.finish(self: Workplace)
-	local tree = self.setup
-	if tree == nil then
-		return
+	local made = { self.setup :: git.Handle }
+	if self.validation ~= nil then
+		table.insert(made, self.validation.tree)
 	end
-	local removed, why = leftovers.try(function()
-		tree:remove({ discard = true })
-		git.delete_branch(tree.branch)
-	end)
-	if not removed then
-		ui.say(`The worktree {tree.path} stays: {why}`)
-	end
-end
-
---- What a command writes that misses something, and what that is; `%1` is what the pattern has caught.
-local MISSING: { { pattern: string, what: string } } = {
-	{ pattern = "python[%d%.]*: No module named ([%w_%.]+)", what = "Python has no module `%1`" },
-	{ pattern = "Cannot find module '([^'\n%./][^'\n]*)'", what = "Node finds no module `%1`" },
-	{ pattern = "no such command: `([^`\n]+)`", what = "cargo has no command `%1`" },
-	{ pattern = "[Cc]ould not resolve host:? ?([^\n ]*)", what = "it needs the network (%1)" },
-	{ pattern = "Temporary failure in name resolution", what = "it needs the network" },
-	{ pattern = "getaddrinfo E[%w_]+ ([^\n ]+)", what = "it needs the network (%1)" },
-	{ pattern = "failed to download from `([^`\n]+)`", what = "it needs the network (%1)" },
-	{ pattern = "no matching package named `([^`\n]+)` found", what = "the crate `%1` is not in cargo's cache" },
-	{ pattern = "version https://git%-lfs%.github%.com", what = "a file of git-lfs is here as its pointer alone" },
-}
-
---- Returns the submodules of a worktree whose folders are empty.
-local function empty_submodules(tree: git.Handle): { string }
-	local ok, content = pcall(tree.read, tree, ".gitmodules")
-	local empty = {}
-	for path in string.gmatch(if ok then content else "", "path%s*=%s*([^\n]+)") do
-		local there, listed = pcall(tree.list, tree, path)
-		if there and #listed.entries == 0 then
-			table.insert(empty, path)
+	for _, tree in made do
+		local removed, why = leftovers.try(function()
+			tree:remove({ discard = true })
+			git.delete_branch(tree.branch)
+		end)
+		if not removed then
+			ui.say(`The worktree {tree.path} stays: {why}`)
 		end
 	end
-	return empty
-end
-
---- Returns why a command that ran no test could not run here, or nil where it seems to have run and failed.
-function workplace.cannot_run(tree: git.Handle, command: string, ran: git.Ran): string?
-	if ran.over ~= "exit" or ran.exit == 0 then
-		return nil
-	elseif ran.exit == 127 then
-		local name = string.match(ran.output, "([^%s:]+): command not found") or string.match(ran.output, "([^%s:]+): not found")
-		return `{if name then `\`{name}\`` else `a program of \`{command}\``} is not found`
-	elseif ran.exit == 126 then
-		return `a program of \`{command}\` cannot be executed`
-	end
-	local submodules = empty_submodules(tree)
-	if #submodules > 0 then
-		return `submodules are not in worktrees: {names_text(submodules)}`
-	end
-	for _, missing in MISSING do
-		local caught = string.match(ran.output, missing.pattern)
-		if caught ~= nil then
-			return (string.gsub(missing.what, "%%1", function()
-				return caught
-			end))
-		end
-	end
-	return nil
 end
 
 return workplace

@@ -10,6 +10,7 @@ local leftovers = require("../common/leftovers")
 local list = require("../common/list")
 local memory_files = require("./memory_files")
 local model_calls = require("./model_calls")
+local obstacles = require("../common/obstacles")
 local programs = require("../common/programs")
 local report = require("../common/memory/parsers/report")
 local results = require("../common/memory/results")
@@ -84,7 +85,8 @@ local function run_tests(self: state.Session, commit: string): results.Results
 		return self.tree:find(glob).paths
 	end)
 	if not latest.ran then
-		self.cannot_run = workplace.cannot_run(self.tree, self.params.test, ran)
+		local obstacle = obstacles.find(self.workplace, self.tree, self.params.test, ran)
+		self.cannot_run = if obstacle ~= nil then obstacle.what else nil
 	end
 	if self.params.junit ~= nil and xml == nil then
 		ui.say(`The command left no {self.params.junit} of up to 1 MB: what it wrote is read instead.`)

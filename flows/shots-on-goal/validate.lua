@@ -37,29 +37,27 @@ local function prepare(self: state.Session, tree: git.Handle): ({ string }, stri
 	return tampered, if #tampered > 0 then tree:commit("Protected files as they were").commit else nil
 end
 
---- Runs a goal's commands in a worktree whose work is committed, up to the first that fails. `on_progress` is told which command
---- runs.
-function validate.run(self: state.Session, goal: state.Goal, tree: git.Handle, on_progress: (what: string) -> ()): Validation
-	local validation: Validation = { runs = {}, passed = true, tampered = {}, fingerprint = "", commit = nil, not_run = nil }
-	local ready, why = leftovers.try(function()
-		validation.tampered, validation.commit = prepare(self, tree)
-	end)
-	if not ready then
-		validation.passed, validation.not_run = false, `there is no clean checkout to validate: {why}`
-		return validation
-	end
+--- Runs a goal's commands in a worktree, up to the first that fails.
+local function run_steps(
+	self: state.Session,
+	goal: state.Goal,
+	validation: Validation,
+	tree: git.Handle,
+	builds: git.Builds?,
+	on_progress: (what: string) -> ()
+)
 	for index, step in goal.steps do
 		on_progress(`validating with {step.command} ({index} of {#goal.steps})`)
 		local command = programs.resolve(self.params, step.command) :: git.Command
 		command.seconds = self.params.validation_seconds
 		command.repeatable = true
 		local began, ran = leftovers.try(function()
-			return workplace.exec(self.workplace, tree, command)
+			return workplace.exec(self.workplace, tree, command, builds)
 		end)
 		if not began then
 			ran = { over = "exit", exit = NOT_RUN, output = ran }
 		end
-		local output = ran.output
+		local output = workplace.localize(self.workplace, tree, ran.output)
 		if ran.over ~= "exit" then
 			output ..= `\n[ended by its limit: {ran.over}]`
 		end
@@ -73,6 +71,29 @@ function validate.run(self: state.Session, goal: state.Goal, tree: git.Handle, o
 			validation.passed = false
 			break
 		end
+	end
+end
+
+--- Runs a goal's commands in a worktree whose work is committed, up to the first that fails. `on_progress` is told which command
+--- runs.
+function validate.run(self: state.Session, goal: state.Goal, tree: git.Handle, on_progress: (what: string) -> ()): Validation
+	local validation: Validation = { runs = {}, passed = true, tampered = {}, fingerprint = "", commit = nil, not_run = nil }
+	local ready, why = leftovers.try(function()
+		validation.tampered, validation.commit = prepare(self, tree)
+	end)
+	if not ready then
+		validation.passed, validation.not_run = false, `there is no clean checkout to validate: {why}`
+		return validation
+	end
+	local judged, failed = leftovers.try(function()
+		local commit = validation.commit or git.commit_of(tree.branch) :: string
+		workplace.validate(self.workplace, tree, commit, function(place, builds)
+			run_steps(self, goal, validation, place, builds, on_progress)
+			return nil
+		end)
+	end)
+	if not judged then
+		validation.passed, validation.not_run = false, `there is no clean checkout to validate: {failed}`
 	end
 	return validation
 end

@@ -97,7 +97,7 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
         false => grants,
     };
     let mut texts = TextReader::default();
-    let exec = &manifest.permissions.exec;
+    let exec = &manifest.permissions.typed();
     let (name, mut params) = match matches.subcommand() {
         Some((name, own)) => {
             let given = |param: &&String| matches.value_source(param) == Some(ValueSource::CommandLine);

@@ -170,7 +170,7 @@ fn set(
         };
         origins.retain(|origin| origin.param != name);
         let item = param.many.then(|| lists.get(name).map_or(0, Vec::len));
-        let exec = &flow.manifest.permissions.exec;
+        let exec = &flow.manifest.permissions.typed();
         let value = params::parse_value((name, param), item, text, exec, &mut texts)?;
         let mut value = value.ok_or_else(|| {
             usage(format!("--set {name}: this file is an image or a PDF, and no text"))

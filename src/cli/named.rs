@@ -1,12 +1,16 @@
 //! What a param names: a run, a commit, a persona. It must be there before a run begins, so that what is misspelt is wrong
 //! usage and leaves no run.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::error::{Code, Failure, Result, nearest};
+use crate::host::exec::key_files::KeyFile;
 use crate::host::git::Repository;
 use crate::lua::flow::Flow;
 use crate::lua::manifest::FlowCommand;
+use crate::model::command;
 use crate::model::event::EndStatus;
 use crate::model::param::{Param, ParamKind};
 use crate::model::text::{clean, excerpt};
@@ -27,6 +31,24 @@ pub(super) fn take_all(machine: &Machine, flow: &Flow, own: &FlowCommand, params
             None => {}
         }
     }
+    for name in flow.manifest.permissions.exec_read.iter().filter_map(|grant| command::placeholder(grant)) {
+        match params.get_mut(name) {
+            Some(Value::Array(items)) => {
+                items.iter_mut().try_for_each(|item| take_key_file(machine, name, item))?;
+            }
+            Some(value) => take_key_file(machine, name, value)?,
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Replaces the name of a file with keys by its whole path.
+fn take_key_file(machine: &Machine, name: &str, value: &mut Value) -> Result<()> {
+    let Some(named) = value.as_str() else { return Ok(()) };
+    let home = machine.variable("HOME").map(Path::new);
+    let file = KeyFile::find(named, home, &machine.protected_folders()).map_err(of_param(name))?;
+    *value = json!(file.place);
     Ok(())
 }
 

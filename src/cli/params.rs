@@ -34,7 +34,7 @@ pub(super) fn add(mut command: Command, manifest: &Manifest) -> Result<Command> 
 
 /// Says in the help how a text comes from elsewhere, if a param takes one.
 fn with_help_of_texts(command: Command, own: &manifest::FlowCommand, manifest: &Manifest) -> Command {
-    let takes = |(name, param): (&String, &Param)| texts::takes_texts(name, param, &manifest.permissions.exec);
+    let takes = |(name, param): (&String, &Param)| texts::takes_texts(name, param, &manifest.permissions.typed());
     if own.params.iter().any(takes) { command.after_help(texts::HELP) } else { command }
 }
 

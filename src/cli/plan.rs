@@ -155,8 +155,16 @@ impl Plan {
             Permission::Exec if !self.permissions.commands().is_empty() => {
                 add("commands", command::describe_commands(self.permissions.commands(), &self.grants));
             }
+            Permission::ExecRead if !self.permissions.files_of_commands().is_empty() => {
+                add("", command::describe_files(self.permissions.files_of_commands()));
+            }
             Permission::Notify if declared => add("notify", format!("sends you notifications {}", self.notify)),
-            Permission::Files | Permission::GitRead | Permission::Git | Permission::Exec | Permission::Notify => {}
+            Permission::Files
+            | Permission::GitRead
+            | Permission::Git
+            | Permission::Exec
+            | Permission::ExecRead
+            | Permission::Notify => {}
         }
     }
 
@@ -191,7 +199,7 @@ impl Plan {
             "model": model, "effort": self.effort, "aliases": aliases, "documents": map(&self.documents),
             "prices": self.prices.iter().map(|(model, price)| (model.clone(), json!(price))).collect::<Value>(),
             "files": self.permissions.files, "git": self.permissions.git, "commands": self.permissions.commands(),
-            "grants": self.grants, "notify": self.permissions.notify.then_some(&self.notify),
+            "files_of_commands": self.permissions.files_of_commands(), "grants": self.grants, "notify": self.permissions.notify.then_some(&self.notify),
             "limits": { "seconds": self.limits.seconds, "megabytes": self.limits.megabytes },
             "budget": self.budget.bounded(), "settings": map(&self.settings), "overrides": self.overriding,
         })

@@ -21,7 +21,14 @@ pub(super) fn check_permitted(effect: &Effect, permissions: &Permissions, reads_
     let Effect::Exec(command) = effect else { return Ok(()) };
     let commands = permissions.commands();
     if command.run.is_granted(commands) {
-        return Ok(());
+        return match command.read.iter().find(|named| !permissions.files_of_commands().contains(named)) {
+            None => Ok(()),
+            Some(other) => {
+                let message = format!("no command is given the file {}", excerpt(other));
+                Err(Failure::new(Code::PermissionRefused, message)
+                    .hint("only files that you named are given to commands"))
+            }
+        };
     }
     let allowed = match commands {
         [] => "none is".to_owned(),

@@ -28,6 +28,9 @@ pub struct ExecCommand {
     /// The folder for builds; without, the command has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub builds: Option<BuildFolder>,
+    /// Files of the user's home with keys, by their whole paths, which no other command reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
 }
 
 /// Folders of dependencies that a command finds in its worktree, at the same paths. It may write there; what it writes is
@@ -254,6 +257,12 @@ pub fn describe_commands(commands: &[String], grants: &Grants) -> String {
 /// Returns the program if a grant is for commands in a sandbox and no others: `sh` for `sandbox:sh`.
 pub fn in_sandbox_alone(grant: &str) -> Option<&str> {
     grant.strip_prefix("sandbox:")
+}
+
+/// Describes which files with keys a flow may give to commands.
+pub fn describe_files(files: &[String]) -> String {
+    let names: Vec<String> = files.iter().map(|file| line(file).into_owned()).collect();
+    format!("gives a command that it chooses {}, with the keys that stand there", names.join(", "))
 }
 
 /// Returns the name of the param if a grant is a placeholder: `validate` for `{validate}`.

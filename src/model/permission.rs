@@ -21,11 +21,17 @@ pub struct Permissions {
     /// Commands in those worktrees: names of programs, `sandbox:PROGRAM` for what may run in a sandbox and nowhere else, and
     /// `{param}` for commands that the user gives in a param.
     pub exec: Vec<String>,
+    /// Files of the user's home with keys, which the flow may give to a command: `{param}` for those that the user names in
+    /// a param.
+    pub exec_read: Vec<String>,
     /// Notifications, in the way that the user's own configuration names.
     pub notify: bool,
     /// The commands of a run: those of `exec`, with the user's values in place of `{param}`.
     #[serde(skip)]
     pub(crate) given_commands: Option<Vec<String>>,
+    /// The files of `exec_read`.
+    #[serde(skip)]
+    pub(crate) given_files: Vec<String>,
 }
 
 impl Permissions {
@@ -37,18 +43,33 @@ impl Permissions {
             Permission::GitRead => self.git != GitAccess::None,
             Permission::Git => self.git == GitAccess::Full,
             Permission::Exec => !self.exec.is_empty(),
+            Permission::ExecRead => !self.exec_read.is_empty(),
             Permission::Notify => self.notify,
         }
     }
 
     /// Returns the permissions of a run with these params, whose commands run in a sandbox or not.
     pub fn with_params(&self, params: &Value, sandboxed: bool) -> Permissions {
-        Permissions { given_commands: Some(command::grants(&self.exec, params, sandboxed)), ..self.clone() }
+        Permissions {
+            given_commands: Some(command::grants(&self.exec, params, sandboxed)),
+            given_files: command::grants(&self.exec_read, params, sandboxed),
+            ..self.clone()
+        }
     }
 
     /// Returns the allowed commands.
     pub fn commands(&self) -> &[String] {
         self.given_commands.as_deref().unwrap_or(&self.exec)
+    }
+
+    /// Returns the files that the flow may give to a command: those that the user has named.
+    pub fn files_of_commands(&self) -> &[String] {
+        &self.given_files
+    }
+
+    /// Returns the entries that params may be named in whose values are what the user typed, and no text from elsewhere.
+    pub fn typed(&self) -> Vec<String> {
+        self.exec.iter().chain(&self.exec_read).cloned().collect()
     }
 }
 
@@ -96,6 +117,7 @@ pub enum Permission {
     GitRead,
     Git,
     Exec,
+    ExecRead,
     Notify,
 }
 
@@ -193,6 +215,15 @@ const TABLE: &[PermissionRow] = &[
         uses: &[Use::Method("@nietz/git", "exec")],
     },
     PermissionRow {
+        permission: Permission::ExecRead,
+        name: "exec_read",
+        does: "gives commands files with keys",
+        declared: "exec_read = { \"{PARAM}\" }",
+        asked: "gives commands files of your home that you name, which may hold keys",
+        // What is given to a command is seen when it is run.
+        uses: &[],
+    },
+    PermissionRow {
         permission: Permission::Notify,
         name: "notify",
         does: "sends notifications",
@@ -210,6 +241,7 @@ impl Permission {
         Permission::GitRead,
         Permission::Git,
         Permission::Exec,
+        Permission::ExecRead,
         Permission::Notify,
     ];
 
@@ -303,6 +335,7 @@ mod tests {
             assert_eq!(Permission::parse(permission.name()), Some(*permission));
             let given = match permission {
                 Permission::Exec => serde_json::json!({ "exec": ["ls"] }),
+                Permission::ExecRead => serde_json::json!({ "exec_read": ["{key_file}"] }),
                 Permission::GitRead => serde_json::json!({ "git": "read" }),
                 other => serde_json::json!({ other.name(): true }),
             };

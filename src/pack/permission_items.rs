@@ -61,6 +61,10 @@ pub(crate) fn describe_item(item: &str) -> String {
                 None => format!("runs `{command}` with any arguments, in a sandbox"),
             },
         },
+        Some(("exec_read", file)) => {
+            let param = crate::model::command::placeholder(file).unwrap_or(file).replace('_', "-");
+            format!("gives commands the files of your home that you name in --{param}, which may hold keys")
+        }
         Some(("documents", "{*}")) => "reads and writes any YAML or JSON file in your folder".to_owned(),
         Some(("documents", path)) => format!("reads and writes {path} in your folder"),
         Some(("hides", flow)) => format!("is run in place of the bundled flow {flow}"),
@@ -141,6 +145,8 @@ mod tests {
         for permission in Permission::ALL {
             assert_eq!(describe_item(permission.name()), permission.consent_text());
         }
+        let expected = "gives commands the files of your home that you name in --setup-read, which may hold keys";
+        assert_eq!(describe_item("exec_read={setup_read}"), expected);
     }
 
     #[test]

@@ -382,6 +382,10 @@ impl Session {
                 command::describe_commands(permissions.commands(), &open.grants)
             ));
         }
+        if !permissions.files_of_commands().is_empty() {
+            let files = command::describe_files(permissions.files_of_commands());
+            front.notice(format!("this flow {files}"));
+        }
     }
 }
 

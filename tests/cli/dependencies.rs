@@ -49,23 +49,23 @@ return require("@nietz").flow {
 }
 "#;
 
-fn has(program: &str) -> bool {
+pub(super) fn has(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
 /// A project whose test says what its code is, and which says otherwise in the checkout since the last commit.
-fn project(files: &[(&str, &str)]) -> Env {
+pub(super) fn project(files: &[(&str, &str)]) -> Env {
     let env = Env::new().flow("tests", FLOW).file(".gitignore", ".venv/\nnode_modules/\nbuilt/\n");
     let env = files.iter().fold(env, |env, (path, text)| env.file(path, text));
     git::init(&env.workspace());
     env
 }
 
-fn run(env: &Env, arguments: &[&str]) -> Ended {
+pub(super) fn run(env: &Env, arguments: &[&str]) -> Ended {
     env.run(["tests"].into_iter().chain(arguments.iter().copied())).go()
 }
 
-fn ran(ended: &Ended) -> Vec<String> {
+pub(super) fn ran(ended: &Ended) -> Vec<String> {
     let result = ended.result();
     let all = result["ran"].as_array().unwrap_or_else(|| panic!("{ended:?}"));
     all.iter().map(|text| text.as_str().expect("it is text").to_owned()).collect()

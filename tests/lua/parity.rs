@@ -63,6 +63,7 @@ fn declared(permission: Permission) -> &'static str {
         Permission::Git => "git = true",
         Permission::Notify => "notify = true",
         Permission::Exec => "exec = { \"cat\" }",
+        Permission::ExecRead => "exec_read = { \"{key_file}\" }",
     }
 }
 
@@ -85,6 +86,7 @@ fn run_with(permissions: &[Permission], body: &str) -> (Result<Value, Failure>, 
         "flows/example.lua",
         format!(
             "{}return nietz.flow {{ name = \"example\", summary = \"Example\", permissions = {{ {} }},\n\
+             params = {{ key_file = {{ type = \"string\" }} }},\n\
              collections = {{ notes = {{ path = \"notes/{{slug}}.yaml\", schema = {{ type = \"object\" }} }},\n\
              votes = {{ path = \"votes.jsonl\", schema = {{ type = \"object\", properties = {{ topic = {{ type = \"string\" }}, \
              order = {{ type = \"integer\" }} }} }} }} }},\n\

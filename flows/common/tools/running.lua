@@ -27,7 +27,7 @@ running.TOOLS = {
 				return workplace.exec(offer.workplace, tree, command, offer.builds)
 			end)
 			local how = if ran.over == "exit" then `exit code {ran.exit}` else `ended by its limit: {ran.over}`
-			return `{how}\n{ran.output}`
+			return `{how}\n{workplace.localize(offer.workplace, tree, ran.output)}`
 		end,
 	},
 } :: { kit.Tool }

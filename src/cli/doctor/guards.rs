@@ -71,6 +71,7 @@ fn try_out(commands: &Commands, folder: &std::path::Path) -> Result<()> {
         output: None,
         dependencies: None,
         builds: None,
+        read: Vec::new(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =

@@ -1,7 +1,7 @@
 //! Configuration of build tools for commands: the sources of packages, without keys.
 
 /// Words that mark a line as one with a key.
-const KEYS: &[&str] = &["token", "secret", "passw", "_auth", "credential", "api_key", "apikey", "private"];
+pub(super) const KEYS: &[&str] = &["token", "secret", "passw", "_auth", "credential", "api_key", "apikey", "private"];
 /// Beginnings of tables that may hold keys under any name, and are left out.
 const TABLES: &[&str] = &["[env", "[ env"];
 

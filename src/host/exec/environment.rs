@@ -129,7 +129,10 @@ pub(super) fn of(
     variables
 }
 
-/// Variables that name folders for what is built, and the folder of each below the worktree's folder for builds.
+/// Where Cargo keeps what it builds, if nobody says otherwise: scripts look for programs there.
+pub(super) const TARGET: &str = "target";
+
+/// Variables that name folders for what is built, Cargo's first, and the folder of each below the worktree's folder for builds.
 pub(super) const BUILDS: &[(&str, &str)] =
     &[("CARGO_TARGET_DIR", "cargo"), ("GOCACHE", "go"), ("XDG_CACHE_HOME", "cache")];
 

@@ -3,7 +3,7 @@
 //! - [`Commands::run`] starts this same program again as a helper, collects the command's output, and ends the command
 //!   when its time is over;
 //! - `policy` says what a command may touch, apart from the user's `protected_places`; `environment` makes its variables,
-//!   and `copies` its configuration without keys;
+//!   and `copies` its configuration without keys; `key_files` are those with keys that the user gives to one command;
 //! - `usage` counts what all commands of a run use together;
 //! - `helper` is that other process. No process that it starts outlives it: a `namespace`, a `cgroup`, or the helper as
 //!   subreaper makes sure of that; `oversee` watches the limits, with `processes`;
@@ -16,6 +16,7 @@ mod confine;
 mod copies;
 mod environment;
 pub(crate) mod helper;
+pub(crate) mod key_files;
 mod mount_calls;
 mod mounts;
 mod namespace;

@@ -24,6 +24,8 @@ pub(super) struct Mounts {
     /// Where the dependencies are from: the command finds its worktree there, too.
     pub project: Option<PathBuf>,
     pub git: Option<GitMount>,
+    /// A part of the folder for builds, and where in the worktree it is found, too.
+    pub target: Option<(PathBuf, PathBuf)>,
 }
 
 /// A folder that shows another one. What is written in it is kept apart, and thrown away.
@@ -89,6 +91,10 @@ impl Mounts {
     pub(super) fn apply(&self, folder: &Path) -> std::io::Result<()> {
         for view in self.dependencies.iter().chain(&self.caches) {
             view.mount()?;
+        }
+        if let Some((built, place)) = &self.target {
+            // Behind the views, one of which may have what is built. Without it, a variable names the folder.
+            let _ = mount(Some(&text(built)?), &text(place)?, None, libc::MS_BIND | libc::MS_REC);
         }
         if let Some(git) = &self.git {
             // Without these, git finds no repository, as where there are no mounts.

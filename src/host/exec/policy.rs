@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::key_files::KeyFile;
 use super::mounts::{GitMount, Mounts, View, make_place};
 use super::protected_places::ProtectedPlaces;
 use super::{Commands, copies, environment, processes};
@@ -245,8 +246,16 @@ impl Policy {
         write.extend([folder.to_owned(), temporary.clone()]);
         let shared = private.join("shm");
         std::fs::create_dir_all(&shared).map_err(|error| Failure::io(&shared, "create", &error))?;
-        let (in_place, copies) = configuration(commands, private)?;
+        let (in_place, mut copies) = configuration(commands, private)?;
         read.extend(in_place);
+        for named in &command.read {
+            let home = commands.environment.get("HOME").map(Path::new);
+            let file = KeyFile::find(named, home, &commands.protected)?;
+            file.tell(&commands.redactor)?;
+            file.link(&temporary)?;
+            copies.retain(|(_, original)| original.canonicalize().is_ok_and(|original| original != file.resolved()));
+            read.push(file.resolved().to_owned());
+        }
         let mut mounts = Mounts::default();
         let mut kept_folders = vec![folder.to_owned(), private.to_owned()];
         if let Some(given) = &command.dependencies {
@@ -273,6 +282,7 @@ impl Policy {
                     mounts.caches.push(View::new(builds, builds, private, "builds")?);
                 }
             }
+            mounts.target = target(folder, builds)?;
             let folders = environment::BUILDS.iter();
             variables.extend(folders.map(|(name, part)| ((*name).to_owned(), builds.join(part).display().to_string())));
         }
@@ -349,6 +359,19 @@ fn add_dependencies(
         mounts.project = Some(project.clone());
     }
     Ok(())
+}
+
+/// Returns where a Cargo project looks for what it has built, unless its own files stand there, and what is shown there: its
+/// part of the folder for builds.
+fn target(folder: &Path, builds: &Path) -> Result<Option<(PathBuf, PathBuf)>> {
+    let place = folder.join(environment::TARGET);
+    let is_free = || std::fs::read_dir(&place).is_ok_and(|mut entries| entries.next().is_none());
+    if !folder.join("Cargo.toml").is_file() || !make_place(folder, environment::TARGET) || !is_free() {
+        return Ok(None);
+    }
+    let built = builds.join(environment::BUILDS[0].1);
+    std::fs::create_dir_all(&built).map_err(|error| Failure::io(&built, "create", &error))?;
+    Ok(Some((built, place)))
 }
 
 /// Makes the git folder of a command.

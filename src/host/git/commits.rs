@@ -73,13 +73,7 @@ impl Worktree<'_> {
 
     /// Commits everything that is not ignored, with low-level commands, so that git runs nothing in the worktree.
     pub(super) fn commit(&self, branch: &str, message: &str, now: u64) -> Result<Committed> {
-        check_own(branch)?;
-        self.repository.check_moved(branch)?;
-        let on = self.call()?.args(["symbolic-ref", "-q", "--short", "HEAD"]).line()?;
-        if on != branch {
-            let message = format!("the worktree `{}` is on the branch `{on}`, not on `{branch}`", self.name);
-            return Err(Failure::new(Code::GitFailed, message));
-        }
+        self.check_branch(branch)?;
         self.not_committed(&stage(&|| self.call(), &self.folder, &self.uncommitted_paths()?, true)?);
         let tree = self.call()?.args(WRITE_TREE).line()?;
         let before = self.call()?.args(["rev-parse", "HEAD", "HEAD^{tree}"]).text()?;
@@ -90,6 +84,31 @@ impl Worktree<'_> {
         let commit = self.call()?.at(now).args(["commit-tree", &tree, "-p", head, "-m", message]).line()?;
         self.repository.move_branch(branch, &commit, head)?;
         Ok(Committed { commit, changed: true, tree: Some(tree) })
+    }
+
+    /// Refuses a branch that is not the worktree's own.
+    fn check_branch(&self, branch: &str) -> Result<()> {
+        check_own(branch)?;
+        self.repository.check_moved(branch)?;
+        let on = self.call()?.args(["symbolic-ref", "-q", "--short", "HEAD"]).line()?;
+        if on == branch {
+            return Ok(());
+        }
+        let message = format!("the worktree `{}` is on the branch `{on}`, not on `{branch}`", self.name);
+        Err(Failure::new(Code::GitFailed, message))
+    }
+
+    /// Moves the worktree's branch to a commit, and makes everything as it is there. Files that are the same in both keep their
+    /// times, by which build tools tell what has changed.
+    pub(super) fn move_to(&self, branch: &str, commit: &str) -> Result<()> {
+        self.check_branch(branch)?;
+        check_commit(commit)?;
+        let to = self.read_only_call().args(["rev-parse", "--verify", "-q", &format!("{commit}^{{commit}}")]).line()?;
+        let from = self.head()?;
+        if from != to {
+            self.repository.move_branch(branch, &to, &from)?;
+        }
+        self.reset_to_head()
     }
 
     /// Resets all files to the last commit, ignored files included, and then protected files to the commit that protects

@@ -229,7 +229,7 @@ impl Repository {
         let _alone = op.is_by_git().then(|| locks.commands.blocking_write());
         let _held = locks.request.lock().unwrap_or_else(PoisonError::into_inner);
         if again && matches!(op, TreeOp::Remove { .. }) && self.finish_removal(tree)? {
-            return Ok(TreeOutcome::Removed);
+            return Ok(TreeOutcome::Done);
         }
         let this = self.for_new_request();
         let tree = this.tree(tree)?;
@@ -254,9 +254,13 @@ impl Repository {
             TreeOp::Diff { from, path } => TreeOutcome::Diff(edits::diff(&tree, from, path.as_deref())?),
             TreeOp::Commit { branch, message } => TreeOutcome::Commit(tree.commit(branch, message, now)?),
             TreeOp::Restore { protect } => TreeOutcome::Restore { touched: tree.restore(protect.as_ref())? },
+            TreeOp::MoveTo { branch, commit } => {
+                tree.move_to(branch, commit)?;
+                TreeOutcome::Done
+            }
             TreeOp::Remove { discard } => {
                 tree.remove(*discard)?;
-                TreeOutcome::Removed
+                TreeOutcome::Done
             }
         })
     }
@@ -372,6 +376,7 @@ impl Repository {
             | TreeOp::Apply { .. }
             | TreeOp::Diff { .. }
             | TreeOp::Restore { .. }
+            | TreeOp::MoveTo { .. }
             | TreeOp::Remove { .. } => Ok(TreeBefore::Nothing {}),
         }
     }
@@ -395,6 +400,7 @@ impl Repository {
             | TreeOp::Apply { .. }
             | TreeOp::Diff { .. }
             | TreeOp::Restore { .. }
+            | TreeOp::MoveTo { .. }
             | TreeOp::Remove { .. } => None,
         }
     }

@@ -280,12 +280,14 @@ struct ExecOptions {
     output: Option<usize>,
     dependencies: Option<GivenDependencies>,
     builds: Option<BuildFolder>,
+    #[serde(default)]
+    read: Vec<String>,
 }
 
 fn exec(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "worktree:exec", values);
     let tree = args.text(0)?;
-    let ExecOptions { program, shell, seconds, idle, repeatable, output, dependencies, builds } =
+    let ExecOptions { program, shell, seconds, idle, repeatable, output, dependencies, builds, read } =
         args.data(1, "options")?;
     let run = match (program, shell) {
         (Some(words), None) if words.first().is_some_and(|program| !program.is_empty()) => CommandLine::Program(words),
@@ -303,6 +305,6 @@ fn exec(lua: &Lua, values: MultiValue) -> Result<Request> {
     if output.is_some_and(|most| !(1024..=MOST_OUTPUT).contains(&most)) {
         return Err(invalid(format!("worktree:exec: output goes from 1024 to {MOST_OUTPUT} bytes")));
     }
-    let command = ExecCommand { tree, run, seconds, idle, repeatable, output, dependencies, builds };
+    let command = ExecCommand { tree, run, seconds, idle, repeatable, output, dependencies, builds, read };
     Ok(Request::Effect(Box::new(Effect::Exec(command)), convert::to_lua))
 }

@@ -154,6 +154,9 @@ impl Manifest {
         for (grant, main) in permissions.exec.iter().zip(main.iter().cycle()) {
             reader.keep(check_grant(grant, main));
         }
+        for (grant, main) in permissions.exec_read.iter().zip(main.iter().cycle()) {
+            reader.keep(check_file_grant(grant, main));
+        }
         let settings = reader.keep(read_settings(reader, table)).unwrap_or_default();
         let mut collections = BTreeMap::new();
         if let Some(declared) = reader.keep(maybe_table(table, "nietz.flow", "collections")).flatten() {
@@ -271,6 +274,29 @@ fn check_grant(grant: &str, main: &FlowCommand) -> Result<()> {
         Some(near) => failure.hint(format!("did you mean `{{{near}}}`?")),
         None => failure.hint("declare it: params = { NAME = { type = \"string\", many = true } }"),
     })
+}
+
+/// Checks an entry of `permissions.exec_read`: `{NAME}` for the files that the user names in the param NAME. A flow names none
+/// itself.
+fn check_file_grant(grant: &str, main: &FlowCommand) -> Result<()> {
+    let param = crate::model::command::placeholder(grant).and_then(|name| main.params.get(name));
+    let is_given = |param: &&Param| match &param.default {
+        None => true,
+        // A table of Lua without entries may be either.
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(Value::Object(members)) => members.is_empty(),
+        Some(_) => false,
+    };
+    match param.filter(|param| param.kind == ParamKind::String).filter(is_given) {
+        Some(_) => Ok(()),
+        None => {
+            let why = format!(
+                "nietz.flow: permissions.exec_read has `{}`, which is no param of texts without a default",
+                excerpt(grant)
+            );
+            Err(invalid(why).hint("declare it: params = { NAME = { type = \"string\", many = true, default = {} } }"))
+        }
+    }
 }
 
 /// Checks that the manifest declares the default of a param that holds commands: the default is not the user's choice, so

@@ -27,7 +27,10 @@ impl EffectFacts for ExecCommand {
     }
 
     fn required_permissions(&self) -> &'static [Permission] {
-        &[Permission::Git, Permission::Exec]
+        match self.read.as_slice() {
+            [] => &[Permission::Git, Permission::Exec],
+            _ => &[Permission::Git, Permission::Exec, Permission::ExecRead],
+        }
     }
 
     fn dependencies(&self) -> Dependencies {

@@ -79,6 +79,11 @@ pub enum TreeOp {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         protect: Option<Protect>,
     },
+    /// Moves the worktree's branch to a commit, and restores the worktree to it.
+    MoveTo {
+        branch: String,
+        commit: String,
+    },
     /// Removes the worktree.
     Remove {
         discard: bool,
@@ -153,7 +158,8 @@ pub enum TreeOutcome {
     Restore {
         touched: Vec<String>,
     },
-    Removed,
+    /// It was moved or removed.
+    Done,
 }
 
 /// The entries of a folder.
@@ -227,6 +233,7 @@ impl TreeOp {
             | TreeOp::Diff { .. }
             | TreeOp::Commit { .. }
             | TreeOp::Restore { .. }
+            | TreeOp::MoveTo { .. }
             | TreeOp::Remove { .. } => true,
             TreeOp::Read { .. }
             | TreeOp::Write { .. }
@@ -252,6 +259,7 @@ impl TreeOp {
             | TreeOp::Apply { .. }
             | TreeOp::Commit { .. }
             | TreeOp::Restore { .. }
+            | TreeOp::MoveTo { .. }
             | TreeOp::Remove { .. } => false,
         }
     }
@@ -275,6 +283,7 @@ impl EffectFacts for WorktreeOp {
             | TreeOp::Apply { .. }
             | TreeOp::Diff { .. }
             | TreeOp::Restore { .. }
+            | TreeOp::MoveTo { .. }
             | TreeOp::Remove { .. } => Recovery::Retry,
         }
     }
@@ -300,7 +309,7 @@ impl EffectFacts for WorktreeOp {
         if !self.op.only_reads() {
             writes.push(tree_resource(&self.tree));
         }
-        if let TreeOp::Commit { branch: moved, .. } = &self.op {
+        if let TreeOp::Commit { branch: moved, .. } | TreeOp::MoveTo { branch: moved, .. } = &self.op {
             writes.push(branch_resource(moved));
         }
         Dependencies { reads: vec![tree_resource(&self.tree)], writes }
@@ -338,7 +347,7 @@ impl EffectFacts for WorktreeOp {
             | TreeOp::Find { glob: text }
             | TreeOp::Delete { path: text }
             | TreeOp::Apply { patch: text } => cleaner.text(text),
-            TreeOp::Restore { .. } | TreeOp::Remove { .. } => {}
+            TreeOp::Restore { .. } | TreeOp::MoveTo { .. } | TreeOp::Remove { .. } => {}
         }
     }
 }

@@ -55,7 +55,10 @@ pub(crate) fn describe_item(item: &str) -> String {
     let item = display_item(item);
     match item.split_once('=') {
         Some(("exec", command)) => match crate::model::command::placeholder(command) {
-            Some(param) => format!("runs the commands that you give in --{}, in a sandbox", param.replace('_', "-")),
+            Some(param) => {
+                let more = if command.ends_with('}') { "" } else { ", also with further words" };
+                format!("runs the commands that you give in --{}{more}, in a sandbox", param.replace('_', "-"))
+            }
             None => format!("runs `{command}` with any arguments, in a sandbox"),
         },
         Some(("documents", "{*}")) => "reads and writes any YAML or JSON file in your folder".to_owned(),

@@ -89,6 +89,10 @@ export type Offer = {
 	--- The limits, and the commands that may be run.
 	params: nietz.Values,
 	writing: boolean,
+	--- Whether it may run commands, also where it may not write.
+	running: boolean?,
+	--- What to run for a command that is a part of an allowed one, such as a single test; nil where it is none.
+	single_test: ((command: string) -> git.Command?)?,
 	--- The commands that say whether the goal is reached.
 	validates: { string },
 	--- Is told what the model does now.
@@ -255,6 +259,9 @@ tools.ALL = {
 		writes = true,
 		run = function(tree, arguments, _, offer)
 			local command, why = programs.resolve(offer.params, arguments.command)
+			if command == nil and offer.single_test ~= nil then
+				command = offer.single_test(arguments.command)
+			end
 			if command == nil then
 				error(why, 0)
 			end
@@ -335,7 +342,7 @@ function tools.offer(offer: Offer): ({ [string]: llm.Tool }, (call: llm.Call, wh
 	end
 	local offered = {}
 	for _, tool in tools.ALL do
-		if tool.writes and not offer.writing then
+		if tool.writes and not offer.writing and not (tool.name == "run" and offer.running) then
 			continue
 		end
 		if offer.on_tool ~= nil then

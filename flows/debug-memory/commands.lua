@@ -25,7 +25,7 @@ local function since_time(given: string?): string
 	local days = tonumber(string.match(given, "^(%d+)d$"))
 	local seconds = if days then clock.unix() - days * 86400 else clock.parse(given) or clock.parse(given .. "T00:00:00Z")
 	if seconds == nil then
-		nietz.fail(`--since {given} is no time`, "use a day such as 2026-01-31, or a number of days such as 7d")
+		nietz.usage(`--since {given} is no time`, "use a day such as 2026-01-31, or a number of days such as 7d")
 	end
 	return clock.format(seconds :: number)
 end
@@ -48,7 +48,7 @@ local QUERIES = {
 			table.insert(bind, like_pattern(params.file))
 		end
 		if #where == 0 then
-			nietz.fail("find_similar_failures needs --error-type, --file or both", `--error-type {table.concat(spec.error_types, "|")}`)
+			nietz.usage("find_similar_failures needs --error-type, --file or both", `--error-type {table.concat(spec.error_types, "|")}`)
 		end
 		return [[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type, f.file
 			FROM debug_failures f JOIN debug_memory s ON s.document = f.document
@@ -57,7 +57,7 @@ local QUERIES = {
 	end,
 	get_fix_templates = function(params)
 		if params.category == nil then
-			nietz.fail("get_fix_templates needs --category", table.concat(spec.causes, ", "))
+			nietz.usage("get_fix_templates needs --category", table.concat(spec.causes, ", "))
 		end
 		return [[SELECT p.pattern, p.category, p.frequency, p.effectiveness, p.fix_template
 			FROM debug_patterns p WHERE p.category = ? AND p.effectiveness > 0.7 ORDER BY p.document, p.pattern]],
@@ -158,12 +158,15 @@ commands.ALL.stats = {
 		local sums = recall.query(
 			[[SELECT count(*) AS sessions, coalesce(sum(status = 'passed'), 0) AS passed,
 			coalesce(sum(status = 'escalated'), 0) AS escalated, coalesce(sum(status != 'in_progress'), 0) AS ended,
-			coalesce(avg(runs), 0) AS runs, coalesce(sum(status = 'passed' AND runs <= 2), 0) AS first,
+			coalesce(avg(runs), 0) AS runs, coalesce(sum(fixes > 0 AND status != 'in_progress'), 0) AS mended,
+			coalesce(sum(status = 'passed' AND fixes = 1), 0) AS first,
 			coalesce(sum(reused), 0) AS reused FROM (
 			SELECT s.status, (SELECT count(*) FROM debug_executions e WHERE e.document = s.document) AS runs,
+			(SELECT count(e.verification) FROM debug_executions e WHERE e.document = s.document) AS fixes,
 			EXISTS (SELECT 1 FROM debug_executions e WHERE e.document = s.document AND e.similar IS NOT NULL) AS reused FROM debug_memory s
 			UNION ALL
 			SELECT s.status, (SELECT count(*) FROM archived_executions e WHERE e.document = s.document),
+			(SELECT count(e.verification) FROM archived_executions e WHERE e.document = s.document),
 			EXISTS (SELECT 1 FROM archived_executions e WHERE e.document = s.document AND e.similar IS NOT NULL) FROM archived_memory s)]],
 			{},
 			true
@@ -176,7 +179,7 @@ commands.ALL.stats = {
 		end
 		local lines = {
 			`sessions {sums.sessions}: {sums.passed} passed, {sums.escalated} escalated`,
-			`pass rate {percent(sums.passed, sums.ended)} (at the first fix {percent(sums.first, sums.ended)}), `
+			`pass rate {percent(sums.passed, sums.ended)} (with a fix, at the first one: {percent(sums.first, sums.mended)}), `
 				.. `escalated {percent(sums.escalated, sums.ended)}, memory used in {percent(sums.reused, sums.sessions)}`,
 			`test runs a session {string.format("%.1f", sums.runs)}`,
 			"errors: " .. top_counts([[SELECT error_type AS name, count(*) AS count FROM (SELECT error_type FROM debug_failures
@@ -202,7 +205,7 @@ commands.ALL.show = {
 		end
 		local doc = if id then memory_files.load(id) else nil
 		if doc == nil then
-			return nietz.fail("there is no such session", "nietz run debug-memory query")
+			return nietz.usage("there is no such session", "nietz run debug-memory query")
 		end
 		show.session(doc)
 		return { session = doc.session_id, status = doc.status }

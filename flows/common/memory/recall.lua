@@ -396,7 +396,7 @@ function recall.patterns(): { Pattern }
 end
 
 --- Returns the patterns that are offered: they helped often enough, and say what to do.
-function recall.offered_patterns(): { Pattern }
+function recall.offered_patterns(_failures: { report.Failure }?): { Pattern }
 	local offered: { Pattern } = {}
 	for _, pattern in or_fallback({} :: { Pattern }, recall.patterns) do
 		if #offered < MAX_PATTERNS and pattern.pruned == nil and pattern.rate >= OFFERED_RATE and pattern.template ~= "" then

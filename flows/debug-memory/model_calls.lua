@@ -177,6 +177,7 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 		history = tried_strategies(self),
 		memory = recall.for_model(self.similar_past, self.known_patterns),
 		known = #self.known_patterns > 0,
+		known_name = if #self.known_patterns > 0 then " Take the name of a known pattern if it is that one." else "",
 		commands = allowed_commands(self),
 		max_tools = self.params.max_tools,
 	})
@@ -224,6 +225,7 @@ function model_calls.fix(self: state.Session, latest: results.Results, analysis:
 	local failures = excerpts.failures(list.filter(latest.failures, function(failure)
 		return table.find(related, failure.test_name) ~= nil
 	end))
+	local needs_test = self.params.kind ~= "refactor" and (latest.verdict ~= "failed" or self.params.goal ~= nil)
 	local prompt = template.render("./prompts/fix.md", {
 		goal = self.params.goal or "",
 		layout = self.repo_listing,
@@ -233,7 +235,7 @@ function model_calls.fix(self: state.Session, latest: results.Results, analysis:
 		place = analysis.location.file,
 		code = lines_around(self, analysis),
 		read = self.read_paths,
-		regression_test = self.params.kind ~= "refactor" and (latest.verdict ~= "failed" or self.params.goal ~= nil),
+		regression_test = if needs_test then " Add or extend a test that fails without your change." else "",
 		protected = self.protected_globs,
 		commands = allowed_commands(self),
 		max_tools = self.params.max_tools,

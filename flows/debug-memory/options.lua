@@ -83,7 +83,7 @@ function options.check(params: nietz.Values, names: { string })
 	-- A goal is words; one word that is nearly a command's name is that command.
 	local near = if goal ~= nil and string.find(goal, "%s") == nil then text.nearest(goal, names) else nil
 	if near ~= nil then
-		nietz.usage(`there is no command {goal}; did you mean {near}?`, `nietz run debug-memory {near}; a goal has several words`)
+		nietz.usage(`\`{goal}\` is no command of debug-memory: did you mean \`{near}\`?`, "a goal is several words")
 	elseif params.test == nil or text.trim(params.test) == "" then
 		nietz.usage("there is no command that runs the tests", 'nietz run debug-memory --test "cargo test"')
 	elseif params.on_escalation == "senior_agent" and params.senior_model == nil then

@@ -2,6 +2,8 @@
 
 mod advice;
 pub(crate) mod asked;
+mod endings;
+mod fields;
 mod outputs;
 mod projects;
 mod samples;

@@ -56,7 +56,8 @@ function excerpts.trace_lines(trace: string): { string }
 			below_foreign = string.find(line, "^%s*File ") ~= nil
 		elseif below_foreign and string.find(line, "^%s%s%s%s") ~= nil then
 			continue
-		elseif text.trim(line) ~= "" then
+		elseif string.find(line, "[^%s~%^]") ~= nil then
+			-- (What only underlines the line above it is left out.)
 			below_foreign = false
 			table.insert(kept, text.truncate(line, MAX_LINE))
 		end

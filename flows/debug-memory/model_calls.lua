@@ -92,6 +92,11 @@ local function skipped_names(latest: results.Results): { string }
 	return names
 end
 
+--- Returns a text that ends as a sentence does, so that another can follow it.
+local function sentence(value: string): string
+	return if string.find(value, "[%.!%?]$") ~= nil then value else value .. "."
+end
+
 --- Returns what this session has tried, and whether it helped, for the next analysis.
 local function tried_strategies(self: state.Session): { string }
 	local lines = {}
@@ -99,10 +104,8 @@ local function tried_strategies(self: state.Session): { string }
 		local fix = execution.fix_applied
 		if execution.analysis ~= nil and fix ~= nil then
 			local came = if fix.verification == "passed" then "It helped" else "It did not help"
-			table.insert(
-				lines,
-				`Cause: {execution.analysis.root_cause} Strategy: {execution.analysis.fix_strategy} {came}: {fix.description}`
-			)
+			local cause, strategy = sentence(execution.analysis.root_cause), sentence(execution.analysis.fix_strategy)
+			table.insert(lines, `Cause: {cause} Strategy: {strategy} {came}: {fix.description}`)
 		end
 	end
 	return lines

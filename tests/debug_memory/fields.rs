@@ -106,12 +106,6 @@ fn ask(env: &Env, run: &str, arguments: &[&str]) -> Value {
 
 #[test]
 fn a_failure_without_a_place_gets_that_of_the_analysis_and_queries_by_file_find_it() {
-    if !has("python3") {
-        return;
-    }
-    let server = ModelServer::start(with(&json!({})));
-    // The runner's own place of this failure is the test's file.
-    let env = project(&server, &[SPAN[0], ("out.txt", "TAP version 13\n1..1\nnot ok 1 - width\n")]);
     let script = |request: &crate::support::model_server::Request| {
         let mut value = json!({ "root_cause": "width takes its two sides in the wrong order", "root_cause_category": "logic_error",
             "location": { "file": "span.py", "line": 2 }, "fix_strategy": "take the sides in the other order there",
@@ -121,7 +115,7 @@ fn a_failure_without_a_place_gets_that_of_the_analysis_and_queries_by_file_find_
         Response::text(value.to_string())
     };
     let server = ModelServer::start(script);
-    let env = env.var("OPENAI_BASE_URL", &server.url());
+    let env = project(&server, &[SPAN[0], ("out.txt", "TAP version 13\n1..1\nnot ok 1 - width\n")]);
     let ended = debug(&env, "r1", &["--no-fix", "--test", "cat out.txt"]);
     let memory = memory_of(&env, &ended);
     let failure = &memory["executions"][0]["failures"][0];

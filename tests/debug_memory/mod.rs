@@ -6,6 +6,7 @@ mod endings;
 mod fields;
 mod outputs;
 mod projects;
+mod prompts;
 mod samples;
 mod strict;
 

@@ -73,6 +73,8 @@ function options.tool_limits(params: nietz.Values): nietz.Values
 	local limits = table.clone(params)
 	limits.validate = { params.test }
 	limits.command_seconds = params.test_seconds
+	-- Tests that say nothing until they are done are no sign that the model hangs.
+	limits.idle = math.max(params.idle, params.test_seconds + 30)
 	return limits
 end
 

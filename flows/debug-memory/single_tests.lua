@@ -26,14 +26,14 @@ type Rule = {
 --- In the order in which they are tried; patterns are Lua's.
 local RULES: { Rule } = {
 	{ patterns = { "[ /]nextest run " }, example = "NAME", options = {} },
-	{ patterns = { "^ [^ ]*cargo [^ ]*%s*test .*%-%- ", "^ [^ ]*cargo test " }, example = "NAME", options = { "--nocapture" } },
+	{ patterns = { "[ /]cargo test ", "[ /]cargo %+[^ ]+ test " }, example = "NAME", options = { "--nocapture" } },
 	{ patterns = { "[ /]go test " }, example = "-run '^NAME$'", options = { "-run", "-v", "-count" } },
 	{ patterns = { "[ /]pytest ", "[ /]py%.test " }, example = "-k NAME", options = { "-k", "-x", "-v", "-vv", "-s" } },
 	{ patterns = { "%-m unittest " }, example = "-k NAME", options = { "-k", "-v", "-f" } },
 	{ patterns = { "[ /]jest " }, example = "-t 'NAME'", options = { "-t", "--testNamePattern" } },
 	{ patterns = { "[ /]vitest " }, example = "-t 'NAME'", options = { "-t", "--testNamePattern" } },
 	{ patterns = { "[ /]mocha " }, example = "-g 'NAME'", options = { "-g", "--grep" } },
-	{ patterns = { "[ /]node %-.*%-%-test " }, example = "--test-name-pattern 'NAME'", options = { "--test-name-pattern" } },
+	{ patterns = { "[ /]node .*%-%-test " }, example = "--test-name-pattern 'NAME'", options = { "--test-name-pattern" } },
 	{ patterns = { "[ /]rspec " }, example = "-e 'NAME'", options = { "-e", "--example" } },
 	{ patterns = { "[ /]phpunit " }, example = "--filter NAME", options = { "--filter" } },
 	{ patterns = { "[ /]ctest " }, example = "-R NAME", options = { "-R", "-V" } },

@@ -109,6 +109,9 @@ function executions.run(self: state.Session, commit: string, tree_id: string): r
 		self.doc.file_path = file_of(latest) or self.doc.file_path
 	end
 	local counts = show.counts_line(latest)
+	if number == 1 and self.cannot_run == nil then
+		set_aside.say_unknown(self, latest.failures)
+	end
 	set_aside.apply(self, latest)
 	memory_files.save(self)
 	ui.say(`{if latest.verdict == "passed" then "✓" else "✗"} attempt {number}: {counts} ({latest.framework})`)
@@ -157,7 +160,8 @@ function executions.keep_analysis(
 		related_failures = value.related_failures,
 		similar_past_issues = similar,
 	}
-	if self.params.file == nil then
+	-- The session is about the first cause whose fix has held, until then about the latest.
+	if self.params.file == nil and self.kept_commit == self.start_commit then
 		self.doc.file_path = value.location.file
 	end
 	for _, issue in value.issues or {} :: { model_calls.Seen } do

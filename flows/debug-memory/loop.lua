@@ -59,7 +59,7 @@ end
 
 --- Returns what is critical and a matter of security in an analysis, or nil.
 local function security_issue(value: model_calls.Analysis): string?
-	if value.security then
+	if value.security == "critical" then
 		return value.root_cause
 	end
 	for _, issue in value.issues or {} :: { model_calls.Seen } do

@@ -35,14 +35,17 @@ export type Analysis = {
 	applied: string?,
 	--- What would keep such mistakes out.
 	prevention: string?,
-	--- Whether the cause lets somebody do what they must not.
-	security: boolean?,
+	--- How bad it is that the cause lets somebody do what they must not; nil where it does not.
+	security: string?,
 	--- What was seen besides the cause.
 	issues: { Seen }?,
 }
 
 --- How many skipped tests a model is told.
 local MAX_SKIPPED = 10
+
+--- How bad an issue is, by the specification.
+local SEVERITIES = { "critical", "major", "minor" }
 
 local ANALYSIS = {
 	type = "object",
@@ -62,7 +65,7 @@ local ANALYSIS = {
 		fix_template = { type = "string", minLength = 10, maxLength = 300 },
 		applied = { type = "string", maxLength = 60 },
 		prevention = { type = "string", minLength = 10, maxLength = 300 },
-		security = { type = "boolean" },
+		security = { enum = SEVERITIES },
 		issues = {
 			type = "array",
 			maxItems = 10,
@@ -72,7 +75,7 @@ local ANALYSIS = {
 				properties = {
 					issue = { type = "string", minLength = 5, maxLength = 300 },
 					location = { type = "string", minLength = 1, maxLength = 300 },
-					severity = { enum = { "critical", "major", "minor" } },
+					severity = { enum = SEVERITIES },
 					security = { type = "boolean" },
 				},
 			},

@@ -2,9 +2,11 @@
 --- Failures that a session leaves as they are: those that the user named with `--wont-fix`, and those that are flagged for a
 --- person while the session goes on with the others.
 
+local list = require("../common/list")
 local report = require("../common/memory/parsers/report")
 local results = require("../common/memory/results")
 local state = require("./state")
+local ui = require("@nietz/ui")
 
 local set_aside = {}
 
@@ -44,6 +46,18 @@ function set_aside.apply(self: state.Session, latest: results.Results)
 	latest.failed = math.max(#open, latest.failed - taken)
 	if #open == 0 and latest.failed == 0 then
 		latest.verdict = if latest.skipped > 0 then "unverified" else "passed"
+	end
+end
+
+--- Says which names that the user gave mean no test that fails: such a name is misspelt, or the test is mended by now.
+function set_aside.say_unknown(self: state.Session, failures: { report.Failure })
+	for _, entry in self.set_aside do
+		local fails = list.some(failures, function(failure)
+			return set_aside.means(entry.test, failure.test_name)
+		end)
+		if not fails then
+			ui.say(`--wont-fix {entry.test}: no test of that name fails.`)
+		end
 	end
 end
 

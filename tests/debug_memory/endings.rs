@@ -337,8 +337,11 @@ fn a_known_failure_is_left_as_it_is_and_recorded_so() {
     assert!(asked.contains("\n- test_two\n") && !asked.contains("- test_two (test_sums"), "{asked}");
     // Where nothing else fails, nothing is to be done.
     let calls = server.calls();
-    let both = ["--test", UNITTEST, "--wont-fix", "test_two", "--wont-fix", "test_sums.Test.test_one"];
-    let result = debug(&env, "r2", &both).result();
+    let both =
+        ["--test", UNITTEST, "--wont-fix", "test_two", "--wont-fix", "test_sums.Test.test_one", "--wont-fix", "wo"];
+    let ended = debug(&env, "r2", &both);
+    assert!(said(&ended).contains("--wont-fix wo: no test of that name fails.\n"), "{ended:?}");
+    let result = ended.result();
     assert_eq!(result["reason"], "the tests pass as they are; what is known to fail is left as it is");
     assert_eq!(server.calls(), calls);
 }
@@ -355,12 +358,16 @@ fn a_matter_of_security_is_a_persons_and_other_issues_are_recorded() {
             { "issue": "KEPT is not used", "location": "other.py:1", "severity": "minor" },
         ], "prevention": "Have a test for each function from its first day" })
     };
-    for (severity, action, trigger) in [
-        ("critical", "human_review", Some("security_issue_found")),
-        ("critical", "flag_and_continue", Some("flagged")),
-        ("major", "human_review", None),
+    for (severity, cause, action, trigger) in [
+        ("critical", None, "human_review", Some("security_issue_found")),
+        ("minor", Some("critical"), "human_review", Some("security_issue_found")),
+        ("critical", None, "flag_and_continue", Some("flagged")),
+        ("major", Some("major"), "human_review", None),
     ] {
-        let more = issue(severity, true);
+        let mut more = issue(severity, true);
+        if let Some(cause) = cause {
+            more["security"] = json!(cause);
+        }
         let mend = one_by_one(|_| ("test_one", "one():\n    return 0", "one():\n    return 1"));
         let server = ModelServer::start(move |request| {
             if is_analysis(request) {

@@ -113,8 +113,8 @@ fn an_analysis_and_a_fix_read_all_of_it_and_nothing_runs_together() {
     - `pattern`: a short name for this kind of mistake, such as `null_access_without_check`.
     - `fix_template`: how mistakes of this kind are mended in general, in one line.
     - `prevention`: what would keep mistakes of this kind out of this project in future, in one line: a check, a rule, a test.
-    - `security`: true if the cause lets somebody do, read or change what they must not; else leave it out.
-    - `issues`: what you saw besides the cause that is wrong, each with its `issue`, its `location` as `path:line`, its `severity` (`critical`, `major` or `minor`), and `security` as above. Leave it out where there is nothing.
+    - `security`: only if the cause lets somebody do, read or change what they must not: `critical`, `major` or `minor`.
+    - `issues`: what you saw besides the cause that is wrong, each with its `issue`, its `location` as `path:line`, its `severity` (`critical`, `major` or `minor`), and `security`, true if it is a matter of that. Leave it out where there is nothing.
 
     You have 50 tool calls. Answer with the JSON value alone.
     "#);
@@ -220,8 +220,8 @@ fn an_analysis_and_a_fix_read_all_of_it_and_nothing_runs_together() {
     - `pattern`: a short name for this kind of mistake, such as `null_access_without_check`.
     - `fix_template`: how mistakes of this kind are mended in general, in one line.
     - `prevention`: what would keep mistakes of this kind out of this project in future, in one line: a check, a rule, a test.
-    - `security`: true if the cause lets somebody do, read or change what they must not; else leave it out.
-    - `issues`: what you saw besides the cause that is wrong, each with its `issue`, its `location` as `path:line`, its `severity` (`critical`, `major` or `minor`), and `security` as above. Leave it out where there is nothing.
+    - `security`: only if the cause lets somebody do, read or change what they must not: `critical`, `major` or `minor`.
+    - `issues`: what you saw besides the cause that is wrong, each with its `issue`, its `location` as `path:line`, its `severity` (`critical`, `major` or `minor`), and `security`, true if it is a matter of that. Leave it out where there is nothing.
 
     You have 50 tool calls. Answer with the JSON value alone.
     "#);

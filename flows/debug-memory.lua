@@ -49,6 +49,7 @@ local function begin(ctx: nietz.Context): state.Session
 		commits = {},
 		trees = {},
 		outputs = {},
+		late = false,
 		versions = {},
 		fix_patterns = {},
 		tries = {},

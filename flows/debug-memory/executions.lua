@@ -192,7 +192,8 @@ end
 function executions.make_fix(self: state.Session, latest: results.Results, value: model_calls.Analysis): (string, string)
 	local number = #self.doc.executions
 	local before = self.commits[number]
-	local _, said = model_calls.fix(self, latest, value)
+	local how, said = model_calls.fix(self, latest, value)
+	self.late = how == "timeout"
 	local made = self.tree:commit(`{value.fix_strategy}\n\nDebug session {self.doc.session_id}, attempt {number}`)
 	local commit = made.commit
 	local patch = if commit ~= before then git.diff(before, commit).patch else ""

@@ -78,6 +78,8 @@ local function dead_end(self: state.Session, p: Progress): state.Ending?
 		return nil
 	elseif self.over_limit ~= nil then
 		return state.escalated("timeout_exceeded", `the tests were ended by their limit: {self.over_limit} ({self.params.test_seconds} s)`)
+	elseif self.late then
+		return state.escalated("timeout_exceeded", "the last fix was ended by its limit: --attempt-seconds, --idle")
 	elseif #used > 0 then
 		local count = self.params.max_attempts
 		return state.escalated("max_attempts_reached", `{count} fix{if count == 1 then "" else "es"} for {used[1]} did not do it`)

@@ -225,8 +225,8 @@ local function lines_around(self: state.Session, analysis: Analysis): { string }
 	return if ok then excerpts.around(content, analysis.location.line) else {}
 end
 
---- Asks for the fix that an analysis proposes. Returns whether the model came to its end, and what it said.
-function model_calls.fix(self: state.Session, latest: results.Results, analysis: Analysis): (boolean, string)
+--- Asks for the fix that an analysis proposes. Returns how the model came to its end (`completed`, `timeout` …), and what it said.
+function model_calls.fix(self: state.Session, latest: results.Results, analysis: Analysis): (string, string)
 	local related = run_comparison.targets(latest, analysis.related_failures)
 	local failures = excerpts.failures(list.filter(latest.failures, function(failure)
 		return table.find(related, failure.test_name) ~= nil
@@ -247,7 +247,7 @@ function model_calls.fix(self: state.Session, latest: results.Results, analysis:
 		max_tools = self.params.max_tools,
 	})
 	local status, detail = run_model(self, "mending", true, { prompt = prompt })
-	return status == "completed", if status == "completed" then detail else `ended by {status}: {detail}`
+	return status, if status == "completed" then detail else `ended by {status}: {detail}`
 end
 
 return model_calls

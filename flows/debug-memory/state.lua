@@ -50,6 +50,8 @@ export type Session = {
 	lcov: string?,
 	--- What ended the last execution before it was done: `timeout` or another limit.
 	over_limit: string?,
+	--- Whether the last fix was ended by its own limit of time.
+	late: boolean,
 	--- What the runs depend on, by the name of a runtime.
 	versions: { [string]: string },
 	--- By execution: the pattern of mistakes that its fix is for, and whether it is a known one that was applied.

@@ -315,7 +315,7 @@ mod tests {
         }
         assert!(!CommandLine::Shell("pytest -q x".to_owned()).is_granted(&given));
         for shell in ["cd x && pytest", "A=1 pytest", "pytest 'a b'", "pytest  -q", "", "pytest $X", "pytest *"] {
-            assert_eq!(grants(shell), [String::new(); 0], "{shell}");
+            assert!(grants(shell).is_empty(), "{shell}");
         }
         assert_eq!(placeholder("{test} …"), Some("test"));
     }

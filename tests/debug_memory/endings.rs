@@ -408,6 +408,22 @@ fn tests_that_run_into_their_limit_and_models_that_do_are_told_as_that() {
     assert_eq!(ended.refused()["reason"], "timeout_exceeded: the tests were ended by their limit: timeout (5 s)");
     let asked = task(&server.requests()[0]);
     assert!(asked.contains("waiting for the port"), "what hung, and its last words: {asked}");
+
+    for (silent, reason) in [
+        (true, "timeout_exceeded: the time limit of this task is over"),
+        (false, "timeout_exceeded: the last fix was ended by its limit: --attempt-seconds, --idle"),
+    ] {
+        let script = edits("work.txt", &[("todo", "done")]);
+        let server =
+            ModelServer::start(
+                move |request| {
+                    if is_analysis(request) == silent { Response::silence() } else { script(request) }
+                },
+            );
+        let env = project(&server, &[files[0], ("out.txt", "1..1\nnot ok 1 - work\n")]);
+        let arguments = ["--test", "cat out.txt", "--attempt-seconds", "2", "--max-attempts", "1"];
+        assert_eq!(debug(&env, "r1", &arguments).refused()["reason"], reason);
+    }
 }
 
 #[test]

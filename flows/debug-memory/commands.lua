@@ -9,6 +9,7 @@ local query_output = require("../common/query_output")
 local recall = require("../common/memory/recall")
 local show = require("./show")
 local spec = require("../common/memory/spec")
+local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
 local commands = {}
@@ -97,6 +98,18 @@ local function search_by_words(params: nietz.Values): (string, { string })
 		bind
 end
 
+--- Refuses a word that is nearly a query's name: as words it would find nothing, and look like an answer.
+local function check_name(what: string?)
+	local names = {}
+	for name in QUERIES do
+		table.insert(names, name)
+	end
+	local near = if what ~= nil and QUERIES[what] == nil then text.nearest(what, names) else nil
+	if near ~= nil then
+		nietz.usage(`there is no query {what}: did you mean {near}?`, "several words are searched for as words")
+	end
+end
+
 commands.ALL.query = {
 	summary = "Asks past sessions: by a query of the schema, or by words",
 	reads_only = true,
@@ -109,6 +122,7 @@ commands.ALL.query = {
 		format = FORMAT,
 	} :: { [string]: nietz.Param },
 	run = function(ctx: nietz.Context)
+		check_name(ctx.params.what)
 		local named = QUERIES[ctx.params.what or ""]
 		local sql, bind = (named or search_by_words)(ctx.params)
 		local answer = documents.query(sql, { bind = bind, tables = { "debug_memory" } })

@@ -59,6 +59,8 @@ pub(crate) fn describe_item(item: &str) -> String {
                 let more = if command.ends_with('}') { "" } else { ", also with further words" };
                 format!("runs the commands that you give in --{}{more}, in a sandbox", param.replace('_', "-"))
             }
+            // Words for the shell are granted as they stand.
+            None if command.contains(' ') => format!("runs `{command}`, in a sandbox"),
             None => format!("runs `{command}` with any arguments, in a sandbox"),
         },
         Some(("documents", "{*}")) => "reads and writes any YAML or JSON file in your folder".to_owned(),

@@ -80,6 +80,7 @@ fn what_is_wrong_on_the_command_line_is_told_before_anything_is_paid() {
         (&["debug-memory", "--test", UNITTEST, "--on-escalation", "call_the_boss"], "human_review"),
         (&["debug-memory", "query", "find_similar_failures"], "--error-type"),
         (&["debug-memory", "show", "nothing"], "there is no such session"),
+        (&["debug-memory", "query", "find_similar_failure"], "did you mean find_similar_failures?"),
     ] {
         let ended = env.nietz(["run", "--model", "openai/test"]).args(arguments.iter().copied()).go().exits(2);
         assert!(ended.stderr.contains(told), "{arguments:?}: {ended:#?}");
@@ -316,6 +317,28 @@ fn a_stronger_model_has_one_round_with_everything_that_was_tried() {
         let memory = memory_of(&env, &ended);
         assert_eq!(memory["nietz"]["senior"], json!({ "model": "openai/senior", "from_attempt": 2 }));
     }
+}
+
+#[test]
+fn what_a_stronger_model_begins_with_is_free_of_what_broke_something() {
+    if !has("python3") {
+        return;
+    }
+    let server = ModelServer::start(one_by_one(|task| {
+        if task.contains("[regression: ") {
+            ("test_one", "one():\n    return 0", "one():\n    return 1")
+        } else {
+            ("test_one", "def one():\n    return 0", "import nowhere\n\ndef one():\n    return 1")
+        }
+    }));
+    let files = [("sums.py", TWO[0].1), ("test_sums.py", TWO[2].1), ("test_more.py", MORE)];
+    let env = project(&server, &files);
+    let senior = ["--on-escalation", "senior_agent", "--senior-model", "openai/senior", "--wont-fix", "test_two"];
+    let ended = debug(&env, "r1", &[&["--test", UNITTEST], &senior[..]].concat()).exits(0);
+    let file = git(&env.workspace(), ["show", "nietz/r1:sums.py"]);
+    assert!(!file.contains("nowhere") && file.contains("return 1"), "{file}");
+    // What broke something, what was there before, and what mended it.
+    assert_eq!(memory_of(&env, &ended)["executions"].as_array().map(Vec::len), Some(4));
 }
 
 #[test]

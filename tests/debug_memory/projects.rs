@@ -370,10 +370,13 @@ fn a_goal_needs_a_test_that_shows_it() {
             _ => Response::text("Done."),
         });
         let env = project(&server, &good);
-        let result = outcome(&debug(&env, "r1", &["--test", NODE, "give the last of a list"]));
+        let ended = debug(&env, "r1", &["--test", NODE, "give the last of a list"]);
+        let result = outcome(&ended);
         assert_eq!(result["status"], status, "{result}");
         let reason = result["reason"].as_str().unwrap();
         assert!(tested || reason == "coverage_threshold_unmet: no test was added that shows the fix", "{reason}");
+        let said = ended.of_type("said").iter().map(|event| event["markdown"].to_string()).collect::<String>();
+        assert_eq!(said.contains("Take it: "), tested, "what is refused is not offered: {said}");
         assert!(task(&server.requests()[0]).contains("all 2 tests pass. So the goal is not reached"));
     }
 }

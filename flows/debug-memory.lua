@@ -3,6 +3,8 @@
 --- entry; the modules are in `debug-memory/`.
 
 local commands = require("./debug-memory/commands")
+local environment = require("./debug-memory/environment")
+local escalation = require("./debug-memory/escalation")
 local git = require("@nietz/git")
 local leftovers = require("./common/leftovers")
 local llm = require("@nietz/llm")
@@ -14,6 +16,7 @@ local programs = require("./common/programs")
 local random = require("@nietz/random")
 local recall = require("./common/memory/recall")
 local repo_listing = require("./common/repo_listing")
+local single_tests = require("./debug-memory/single_tests")
 local state = require("./debug-memory/state")
 local ui = require("@nietz/ui")
 local workplace = require("./common/workplace")
@@ -25,6 +28,10 @@ local function begin(ctx: nietz.Context): state.Session
 	local branch = `nietz/{ctx.run}`
 	git.branch(branch, place.start)
 	local model = llm.model()
+	local known: { state.SetAside } = {}
+	for _, name in params.wont_fix do
+		table.insert(known, { test = name, resolution = "wont_fix", note = "left as it is: --wont-fix" })
+	end
 	return {
 		params = params,
 		limits = limits,
@@ -34,12 +41,25 @@ local function begin(ctx: nietz.Context): state.Session
 		tree = git.worktree({ name = "debug", branch = branch }),
 		branch = branch,
 		start_commit = place.start,
+		kept_commit = place.start,
 		protected_globs = programs.protected_globs({ protect = params.protect, validate = limits.validate }, place.start),
 		repo_listing = repo_listing.render(place.start),
+		single_test = single_tests.derive(params.test),
 		results = {},
 		commits = {},
+		trees = {},
+		outputs = {},
+		late = false,
+		versions = {},
 		fix_patterns = {},
+		tries = {},
 		failure_counts = {},
+		set_aside = known,
+		concerns = {},
+		issues = {},
+		recommendations = {},
+		read_paths = {},
+		senior = false,
 		similar_past = {},
 		known_patterns = {},
 		tokens = 0,
@@ -48,8 +68,13 @@ local function begin(ctx: nietz.Context): state.Session
 	}
 end
 
---- Shows what was changed, and how to take it.
-local function show_change(self: state.Session, commit: string)
+--- Whether a session's fixes are offered whole: the tests pass with them, or nothing but skipped tests keeps them from it.
+local function is_offered(ending: state.Ending): boolean
+	return ending.status == "passed" or ending.trigger == "unverified"
+end
+
+--- Shows what was changed, and how to take as much of it as has held.
+local function show_change(self: state.Session, commit: string, ending: state.Ending)
 	local shown, diff = leftovers.try(function()
 		return git.diff(self.start_commit, commit)
 	end)
@@ -58,13 +83,32 @@ local function show_change(self: state.Session, commit: string)
 	else
 		ui.say(`Git cannot show the change: {diff}`)
 	end
-	ui.say(
-		`Take it: \`git merge --no-ff {self.branch}\`, or as a change of your own: \`git diff {self.start_commit} {self.branch} | git apply\``
-	)
+	local refused = ending.trigger == "coverage_threshold_unmet" or ending.trigger == "security_issue_found"
+	local whole = is_offered(ending)
+	if not whole and (refused or self.kept_commit == self.start_commit) then
+		ui.say(`This is not for merging: {state.reason(ending)}. What was tried is on {self.branch}.`)
+		return
+	end
+	local from = if whole then self.branch else self.kept_commit
+	local what = if whole then "Take it" else "Take what has held, without what was tried after it"
+	ui.say(`{what}: \`git merge --no-ff {from}\`, or as a change of your own: \`git diff {self.start_commit} {from} | git apply\``)
+end
+
+--- Says for scripts whether the tests pass now; an analysis alone decides nothing.
+local function give_verdict(ending: state.Ending)
+	if ending.status == "passed" then
+		nietz.verdict(true)
+	elseif ending.status == "escalated" or ending.trigger ~= nil then
+		nietz.verdict(false, state.reason(ending))
+	end
 end
 
 local function run(ctx: nietz.Context)
-	options.require_command(ctx.params)
+	local names = {}
+	for name in commands.ALL do
+		table.insert(names, name)
+	end
+	options.check(ctx.params, names)
 	local archived = memory_files.archive_expired()
 	if archived > 0 then
 		ui.say(`{archived} old sessions are in the archive now.`)
@@ -79,21 +123,36 @@ local function run(ctx: nietz.Context)
 	end
 	workplace.finish(self.workplace)
 	local commit = git.commit_of(self.branch) :: string
-	if commit ~= self.start_commit then
-		show_change(self, commit)
+	local changed = commit ~= self.start_commit
+	if changed then
+		show_change(self, commit, ending)
+	elseif removed then
+		git.delete_branch(self.branch)
 	end
-	ui.say(`{if ending.status == "passed" then "✓" else "✗"} {ending.status}: {ending.reason}`)
+	ui.say(`{if ending.status == "passed" then "✓" else "✗"} {ending.status}: {state.reason(ending)}`)
+	give_verdict(ending)
 	return {
 		session = self.doc.session_id,
 		status = ending.status,
-		reason = ending.reason,
-		branch = self.branch,
+		trigger = ending.trigger,
+		reason = state.reason(ending),
+		branch = if changed or not removed then self.branch else nil,
 		commit = commit,
+		kept = if is_offered(ending) then commit else self.kept_commit,
 		executions = #self.doc.executions,
 		recalled = #self.similar_past,
+		report = state.own(self).report,
 		tokens = self.tokens,
 		cost = self.cost,
 	}
+end
+
+local collections = table.clone(recall.collections)
+collections.debug_memory_reports = escalation.REPORTS
+
+local allowed = { "{test}", "{test} …", "{run}", "{setup}" }
+for _, command in environment.commands() do
+	table.insert(allowed, command)
 end
 
 return nietz.flow({
@@ -101,10 +160,10 @@ return nietz.flow({
 	host_api = 2,
 	summary = "Runs the tests, mends what fails, and remembers what worked",
 	params = options.PARAMS,
-	permissions = { llm = true, git = true, exec = { "{test}", "{run}", "{setup}" }, exec_read = { "{setup_read}" } },
+	permissions = { llm = true, git = true, exec = allowed, exec_read = { "{setup_read}" }, notify = true },
 	limits = { megabytes = 256, seconds = 10 },
 	budget = { calls = 5000 },
-	collections = recall.collections,
+	collections = collections,
 	commands = commands.ALL,
 	run = run,
 })

@@ -90,7 +90,7 @@ function tools.offer(offer: Offer): ({ [string]: llm.Tool }, (call: llm.Call, wh
 	end
 	local offered = {}
 	for _, tool in tools.ALL do
-		if tool.writes and not offer.writing then
+		if tool.writes and not offer.writing and not (tool.name == "run" and offer.running) then
 			continue
 		end
 		if offer.on_tool ~= nil then

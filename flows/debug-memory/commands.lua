@@ -11,6 +11,7 @@ local query_output = require("../common/query_output")
 local recall = require("../common/memory/recall")
 local show = require("./show")
 local spec = require("../common/memory/spec")
+local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
 local commands = {}
@@ -27,7 +28,7 @@ local function since_time(given: string?): string
 	local days = tonumber(string.match(given, "^(%d+)d$"))
 	local seconds = if days then clock.unix() - days * 86400 else clock.parse(given) or clock.parse(given .. "T00:00:00Z")
 	if seconds == nil then
-		nietz.fail(`--since {given} is no time`, "use a day such as 2026-01-31, or a number of days such as 7d")
+		nietz.usage(`--since {given} is no time`, "use a day such as 2026-01-31, or a number of days such as 7d")
 	end
 	return clock.format(seconds :: number)
 end
@@ -56,18 +57,15 @@ local QUERIES = {
 			table.insert(bind, like_pattern(params.file))
 		end
 		if #where == 0 then
-			nietz.fail("find_similar_failures needs --error-type, --file or both", `--error-type {table.concat(spec.error_types, "|")}`)
+			nietz.usage("find_similar_failures needs --error-type, --file or both", `--error-type {table.concat(spec.error_types, "|")}`)
 		end
-		return ask(
-			[[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type,
+		return ask([[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type,
 			coalesce(f.file, s.file_path) AS file FROM debug_failures f JOIN debug_memory s ON s.document = f.document
-			WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 10]],
-			bind
-		)
+			WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 10]], bind)
 	end,
 	get_fix_templates = function(params)
 		if params.category == nil then
-			nietz.fail("get_fix_templates needs --category", table.concat(spec.causes, ", "))
+			nietz.usage("get_fix_templates needs --category", table.concat(spec.causes, ", "))
 		end
 		-- Summed over all sessions, as `patterns` and `stats` count: what helped once and failed four times is no template.
 		local found = recall.templates(params.category)
@@ -98,7 +96,9 @@ local function search_by_words(params: nietz.Values): documents.Answer
 			OR EXISTS (SELECT 1 FROM debug_executions e WHERE e.document = s.document AND e.root_cause LIKE ?)
 			OR EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document AND p.pattern LIKE ?))]],
 		}, table.create(6, words)
-	for _, filter in { { "error_type", "f.error_type = ?" }, { "file", "coalesce(f.file, s.file_path) LIKE ?" }, { "since", "s.updated_at > ?" } } do
+	for _, filter in
+		{ { "error_type", "f.error_type = ?" }, { "file", "coalesce(f.file, s.file_path) LIKE ?" }, { "since", "s.updated_at > ?" } }
+	do
 		local given = params[filter[1]]
 		if given ~= nil then
 			table.insert(where, filter[2])
@@ -108,12 +108,21 @@ local function search_by_words(params: nietz.Values): documents.Answer
 			)
 		end
 	end
-	return ask(
-		[[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type
+	return ask([[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type
 		FROM debug_memory s LEFT JOIN debug_failures f ON f.document = s.document
-		WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 50]],
-		bind
-	)
+		WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 50]], bind)
+end
+
+--- Refuses a word that is nearly a query's name: as words it would find nothing, and look like an answer.
+local function check_name(what: string?)
+	local names = {}
+	for name in QUERIES do
+		table.insert(names, name)
+	end
+	local near = if what ~= nil and QUERIES[what] == nil then text.nearest(what, names) else nil
+	if near ~= nil then
+		nietz.usage(`there is no query {what}: did you mean {near}?`, "several words are searched for as words")
+	end
 end
 
 commands.ALL.query = {
@@ -128,6 +137,7 @@ commands.ALL.query = {
 		format = FORMAT,
 	} :: { [string]: nietz.Param },
 	run = function(ctx: nietz.Context)
+		check_name(ctx.params.what)
 		local named = QUERIES[ctx.params.what or ""]
 		local answer = (named or search_by_words)(ctx.params)
 		query_output.show(answer, ctx.params.format)
@@ -176,12 +186,15 @@ commands.ALL.stats = {
 		local sums = recall.query(
 			[[SELECT count(*) AS sessions, coalesce(sum(status = 'passed'), 0) AS passed,
 			coalesce(sum(status = 'escalated'), 0) AS escalated, coalesce(sum(status != 'in_progress'), 0) AS ended,
-			coalesce(avg(runs), 0) AS runs, coalesce(sum(status = 'passed' AND runs <= 2), 0) AS first,
+			coalesce(avg(runs), 0) AS runs, coalesce(sum(fixes > 0 AND status != 'in_progress'), 0) AS mended,
+			coalesce(sum(status = 'passed' AND fixes = 1), 0) AS first,
 			coalesce(sum(reused), 0) AS reused FROM (
 			SELECT s.status, (SELECT count(*) FROM debug_executions e WHERE e.document = s.document) AS runs,
+			(SELECT count(e.verification) FROM debug_executions e WHERE e.document = s.document) AS fixes,
 			EXISTS (SELECT 1 FROM debug_executions e WHERE e.document = s.document AND e.similar IS NOT NULL) AS reused FROM debug_memory s
 			UNION ALL
 			SELECT s.status, (SELECT count(*) FROM archived_executions e WHERE e.document = s.document),
+			(SELECT count(e.verification) FROM archived_executions e WHERE e.document = s.document),
 			EXISTS (SELECT 1 FROM archived_executions e WHERE e.document = s.document AND e.similar IS NOT NULL) FROM archived_memory s)]],
 			{},
 			true
@@ -194,13 +207,14 @@ commands.ALL.stats = {
 		end
 		local lines = {
 			`sessions {sums.sessions}: {sums.passed} passed, {sums.escalated} escalated`,
-			`pass rate {percent(sums.passed, sums.ended)} (at the first fix {percent(sums.first, sums.ended)}), `
+			`pass rate {percent(sums.passed, sums.ended)} (with a fix, at the first one: {percent(sums.first, sums.mended)}), `
 				.. `escalated {percent(sums.escalated, sums.ended)}, memory used in {percent(sums.reused, sums.sessions)}`,
 			`test runs a session {string.format("%.1f", sums.runs)}`,
 			"errors: " .. top_counts([[SELECT error_type AS name, count(*) AS count FROM (SELECT error_type FROM debug_failures
 				UNION ALL SELECT error_type FROM archived_failures) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]),
 			"patterns: " .. (if #patterns > 0 then table.concat(patterns, ", ") else "none"),
-			"files: " .. top_counts([[SELECT file AS name, count(*) AS count FROM (
+			"files: "
+				.. top_counts([[SELECT file AS name, count(*) AS count FROM (
 				SELECT coalesce(f.file, nullif(s.file_path, 'unknown')) AS file FROM debug_failures f JOIN debug_memory s ON s.document = f.document
 				UNION ALL
 				SELECT coalesce(f.file, nullif(s.file_path, 'unknown')) FROM archived_failures f JOIN archived_memory s ON s.document = f.document)
@@ -223,7 +237,7 @@ commands.ALL.show = {
 		end
 		local doc = if id then memory_files.load(id) else nil
 		if doc == nil then
-			return nietz.fail("there is no such session", "nietz run debug-memory query")
+			return nietz.usage("there is no such session", "nietz run debug-memory query")
 		end
 		show.session(doc)
 		return { session = doc.session_id, status = doc.status }

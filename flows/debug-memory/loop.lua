@@ -1,198 +1,38 @@
 --!strict
 --- The loop: execute, parse, analyse, fix, verify; until the tests pass, or a person is needed.
 
-local clock = require("@nietz/clock")
 local coverage = require("./coverage")
+local escalation = require("./escalation")
+local executions = require("./executions")
 local git = require("@nietz/git")
 local hooks = require("./hooks")
-local json = require("@nietz/json")
 local leftovers = require("../common/leftovers")
 local list = require("../common/list")
 local memory_files = require("./memory_files")
 local model_calls = require("./model_calls")
-local obstacles = require("../common/obstacles")
-local programs = require("../common/programs")
 local report = require("../common/memory/parsers/report")
 local results = require("../common/memory/results")
 local run_comparison = require("./run_comparison")
-local show = require("./show")
+local set_aside = require("./set_aside")
 local state = require("./state")
-local text = require("@nietz/text")
 local ui = require("@nietz/ui")
-local workplace = require("../common/workplace")
 
 local loop = {}
 
---- How a session ended: the status of the schema, and the reason, which begins with what triggered it.
-export type Ending = { status: string, reason: string }
-
---- The longest diff and the most failures that a memory file keeps for one execution.
-local MAX_DIFF, MAX_FAILURES = 65536, 100
---- How much of what the tests write is read, in bytes.
-local MAX_OUTPUT = 1048576
-
---- Returns a SHA-256 of the code as it is now: of the start commit, and of each file that differs from it.
-local function code_hash(self: state.Session, commit: string): string
-	local parts = { self.start_commit }
-	for _, path in git.changed(self.start_commit, commit) do
-		local ok, content = pcall(self.tree.read, self.tree, path)
-		table.insert(parts, `{path}\0{if ok then text.sha256(content) else "gone"}`)
-	end
-	return text.sha256(table.concat(parts, "\n"))
-end
-
-local function read_file(self: state.Session, path: string?): string?
-	if path == nil then
-		return nil
-	end
-	local ok, content = pcall(self.tree.read, self.tree, path)
-	return if ok then content else nil
-end
-
---- Returns the file that a failure points to: where it left the code under test, else the test.
-local function file_of(latest: results.Results): string?
-	for _, failure in latest.failures do
-		local place = failure.source_location
-		if place ~= nil and not report.is_test(place.file) then
-			return place.file
-		end
-	end
-	for _, failure in latest.failures do
-		if failure.test_file ~= nil then
-			return failure.test_file
-		end
-	end
-	return nil
-end
-
---- Runs the tests on what is committed, in a clean worktree, and records them as the next execution.
-local function run_tests(self: state.Session, commit: string): results.Results
-	self.tree:restore(if #self.protected_globs > 0 then { from = self.start_commit, globs = self.protected_globs } else nil)
-	local hash = code_hash(self, commit)
-	local number = #self.doc.executions + 1
-	ui.status(`attempt {number}: {self.params.test}`)
-	local command = programs.resolve(self.limits, self.params.test) :: git.Command
-	command.seconds = self.params.test_seconds
-	command.repeatable = true
-	command.output = MAX_OUTPUT
-	local began = clock.unix()
-	-- Only what the project itself builds is kept: what a model has written could spoil what is built for the next run.
-	local ran = workplace.exec(self.workplace, self.tree, command, { keep = commit == self.start_commit })
-	local took = math.max(0, math.round((clock.unix() - began) * 1000))
-	ui.status("")
-	local xml = read_file(self, self.params.junit)
-	local latest = results.read(ran, self.tree.path, xml, function(glob: string): { string }
-		return self.tree:find(glob).paths
-	end)
-	if not latest.ran then
-		local obstacle = obstacles.find(self.workplace, self.tree, self.params.test, ran)
-		self.cannot_run = if obstacle ~= nil then obstacle.what else nil
-	end
-	if self.params.junit ~= nil and xml == nil then
-		ui.say(`The command left no {self.params.junit} of up to 1 MB: what it wrote is read instead.`)
-	elseif latest.cut then
-		ui.say(`The output is long, and its middle is only in {ran.file}: --junit FILE counts more surely.`)
-	end
-	self.lcov = read_file(self, self.params.lcov)
-	-- Files that the tests wrote are not part of a fix.
-	self.tree:restore()
-	local environment = {
-		runtime = latest.runtime,
-		runtime_version = latest.runtime_version,
-		test_framework = latest.framework,
-	}
-	local failures = json.array(table.clone(latest.failures))
-	while #failures > MAX_FAILURES do
-		table.remove(failures)
-	end
-	table.insert(self.doc.executions, {
-		attempt = number,
-		timestamp = clock.now(),
-		code_hash = hash,
-		environment = environment,
-		test_results = {
-			total = latest.total,
-			passed = latest.passed,
-			failed = latest.failed,
-			errors = latest.errors,
-			skipped = latest.skipped,
-			duration_ms = latest.duration_ms or took,
-			coverage_percent = latest.coverage_percent,
-		},
-		failures = if #failures > 0 then failures else nil,
-	})
-	table.insert(self.results, latest)
-	table.insert(self.commits, commit)
-	if self.doc.file_path == "unknown" then
-		self.doc.file_path = file_of(latest) or self.doc.file_path
-	end
-	memory_files.save(self)
-	ui.say(`{if latest.verdict == "passed" then "✓" else "✗"} attempt {number}: {show.counts_line(latest)} ({latest.framework})`)
-	return latest
-end
-
---- Puts an analysis into the last execution, with the place that it names.
-local function keep_analysis(self: state.Session, value: model_calls.Analysis)
-	local place = value.location.file .. (if value.location.line then `:{value.location.line}` else "")
-	local base = string.match(value.location.file, "([^/]+)$") or value.location.file
-	local named = string.find(value.root_cause, base, 1, true) ~= nil
-	self.doc.executions[#self.doc.executions].analysis = {
-		root_cause = if named then value.root_cause else `{value.root_cause} ({place})`,
-		root_cause_category = value.root_cause_category,
-		fix_strategy = value.fix_strategy,
-		confidence = value.confidence,
-		related_failures = value.related_failures,
-		similar_past_issues = hooks.similar_issues(self),
-	}
-	if self.params.file == nil then
-		self.doc.file_path = value.location.file
-	end
-	memory_files.save(self)
-	ui.say(`• cause ({value.root_cause_category}): {value.root_cause}`)
-	ui.say(`• strategy: {value.fix_strategy}`)
-end
-
---- Returns how many lines a patch adds and takes away, as `+5/-2 lines`.
-local function diff_summary(patch: string): string
-	local more, less = 0, 0
-	for _, line in text.lines(patch) do
-		if string.find(line, "^%+") ~= nil and string.find(line, "^%+%+%+ ") == nil then
-			more += 1
-		elseif string.find(line, "^%-") ~= nil and string.find(line, "^%-%-%- ") == nil then
-			less += 1
-		end
-	end
-	return `+{more}/-{less} lines`
-end
-
---- Has a model make the fix for the last execution, and commits it; returns the commit.
-local function make_fix(self: state.Session, latest: results.Results, value: model_calls.Analysis): string
-	local number = #self.doc.executions
-	local before = self.commits[number]
-	local _, said = model_calls.fix(self, latest, value)
-	local commit = self.tree:commit(`{value.fix_strategy}\n\nDebug session {self.doc.session_id}, attempt {number}`).commit
-	local patch = if commit ~= before then git.diff(before, commit).patch else ""
-	self.doc.executions[number].fix_applied = {
-		description = if commit == before then `nothing was changed: {said}` else said,
-		diff_summary = diff_summary(patch),
-		files_changed = git.changed(before, commit),
-		diff = if patch ~= "" then string.sub(patch, 1, MAX_DIFF) else nil,
-		verification = "pending",
-	}
-	self.fix_patterns[number] = { name = value.pattern, category = value.root_cause_category, template = value.fix_template }
-	memory_files.save(self)
-	return commit
-end
-
---- Records whether a fix did what it was for, and if not all of it, what it mended.
-local function record_verification(self: state.Session, number: number, passed: boolean, note: string?)
-	local fix = self.doc.executions[number].fix_applied
-	fix.verification = if passed then "passed" else "failed"
-	if note ~= nil then
-		fix.description = `{fix.description}\n\n[{note}]`
-	end
-	memory_files.save(self)
-end
+--- How far a session is.
+type Progress = {
+	--- The first results, the last ones, and the last ones of tests that could be built.
+	first: results.Results,
+	latest: results.Results,
+	base: results.Results,
+	--- The largest number of tests of any run.
+	most: number,
+	fixes: number,
+	--- The failures that the last fix was for.
+	targets: { string },
+	--- The commit before the last fix and git's digest of its files.
+	before: { commit: string, tree_id: string },
+}
 
 --- Returns how many failures a fix mended of those that it was for, as a note, if it did not mend all of them.
 local function progress_note(before: results.Results, mended: { report.Failure }): string?
@@ -206,108 +46,237 @@ local function progress_note(before: results.Results, mended: { report.Failure }
 end
 
 --- Returns the ending for results that leave nothing to fix, or nil.
-local function ending_without_fix(latest: results.Results): Ending?
+local function ending_without_fix(latest: results.Results): state.Ending?
 	if latest.verdict == "unverified" then
-		return { status = "failed", reason = `unverified: {latest.skipped} tests were skipped, so it does not count as passed` }
+		return { status = "failed", trigger = "unverified", detail = `{latest.skipped} tests were skipped, so it does not count as passed` }
 	elseif latest.verdict == "empty" then
-		return { status = "failed", reason = "nothing_executed: the command ran no test" }
+		return { status = "failed", trigger = "nothing_executed", detail = "the command ran no test" }
 	elseif latest.verdict == "unknown" then
-		return { status = "escalated", reason = "unknown_results: no known test runner wrote this; --junit FILE reads its XML" }
+		return state.escalated("unknown_error_type", "no known test runner wrote this; --junit FILE reads its XML")
 	end
 	return nil
 end
 
-local function try_fixes(self: state.Session): Ending
-	local latest = run_tests(self, self.start_commit)
+--- Returns what is critical and a matter of security in an analysis, or nil.
+local function security_issue(value: model_calls.Analysis): string?
+	if value.security == "critical" then
+		return value.root_cause
+	end
+	for _, issue in value.issues or {} :: { model_calls.Seen } do
+		if issue.security and issue.severity == "critical" then
+			return `{issue.issue} ({issue.location})`
+		end
+	end
+	return nil
+end
+
+--- Returns the ending where fixes do not lead on, or nil: too many for one failure, or the same failure again and again.
+local function dead_end(self: state.Session, p: Progress): state.Ending?
+	local used = run_comparison.used_up(self, p.latest, p.targets)
+	local stuck = run_comparison.stuck(self, p.latest, p.targets)
+	if #used == 0 and #stuck == 0 then
+		return nil
+	elseif self.over_limit ~= nil then
+		return state.escalated("timeout_exceeded", `the tests were ended by their limit: {self.over_limit} ({self.params.test_seconds} s)`)
+	elseif self.late then
+		return state.escalated("timeout_exceeded", "the last fix was ended by its limit: --attempt-seconds, --idle")
+	elseif #used > 0 then
+		local count = self.params.max_attempts
+		return state.escalated("max_attempts_reached", `{count} fix{if count == 1 then "" else "es"} for {used[1]} did not do it`)
+	end
+	return state.escalated("stuck", `{stuck[1]} failed in the same way {run_comparison.STUCK} times`)
+end
+
+--- Returns the ending where the tests pass with a fix.
+local function passed(self: state.Session, p: Progress, commit: string): state.Ending
+	local patch = git.diff(self.start_commit, commit).patch
+	local unmet, unknown = coverage.judge(self.params, p.first, p.latest, patch, self.lcov)
+	if unmet ~= nil then
+		return state.escalated("coverage_threshold_unmet", unmet)
+	end
+	local fixes = `passed after {p.fixes} fix{if p.fixes == 1 then "" else "es"}`
+	return { status = "passed", detail = fixes .. (if unknown then `; {unknown}` else "") }
+end
+
+--- Judges a fix by a new run of the tests. Returns how the session ends with it, or nil where it goes on.
+local function verify(self: state.Session, p: Progress, number: number, commit: string, tree_id: string): state.Ending?
+	local before = p.base
+	p.latest = executions.run(self, commit, tree_id)
+	local latest = p.latest
+	local regressed = run_comparison.regression(before, latest, p.most)
+	if regressed ~= nil then
+		-- What makes something worse, or takes tests away, mended nothing.
+		executions.record_verification(self, number, false, `regression: {regressed}`)
+		return state.escalated("regression_detected", regressed)
+	end
+	p.most = math.max(p.most, latest.total)
+	-- A run that could not be built is nothing to compare with.
+	p.base = if latest.ran then latest else p.base
+	-- A fix is for the failures that there were: several bugs are mended one by one. For a session, nothing may be skipped, either.
+	local mended = run_comparison.mended(before, latest)
+	local done = latest.verdict == "passed" or latest.verdict == "unverified"
+	local held = done or #mended > 0
+	executions.record_verification(self, number, held, progress_note(before, mended))
+	if held then
+		self.kept_commit = commit
+	end
+	local dead = nil
+	if #mended > 0 and not done then
+		ui.say(`• {progress_note(before, mended) or "all that failed before passes, and something else fails"}`)
+		table.clear(self.tries)
+		table.clear(self.failure_counts)
+	else
+		dead = dead_end(self, p)
+	end
+	local ended = ending_without_fix(latest)
+	if ended ~= nil then
+		return ended
+	elseif latest.verdict == "passed" then
+		return passed(self, p, commit)
+	end
+	local undone = run_comparison.same_code(self)
+	if undone ~= nil then
+		return state.escalated("stuck", `the code is what it was at attempt {undone}: it was undone and done again`)
+	end
+	return dead
+end
+
+--- One analysis and one fix. Returns how the session ends with it, or nil where it goes on.
+local function fix_once(self: state.Session, p: Progress): state.Ending?
+	p.fixes += 1
+	hooks.run(self, "on_failure")
+	local value, why, how = model_calls.analyse(self, p.latest)
+	if value == nil then
+		return state.escalated(if how == "timeout" then "timeout_exceeded" else "no_analysis", why)
+	end
+	executions.keep_analysis(self, p.latest, value, hooks.similar_issues(self))
+	p.targets = run_comparison.targets(p.latest, value.related_failures)
+	local dangerous = security_issue(value)
+	local may_go_on = self.senior or self.params.on_escalation == "flag_and_continue"
+	if dangerous ~= nil and not may_go_on then
+		return state.escalated("security_issue_found", dangerous)
+	elseif dangerous ~= nil then
+		self.concerns = if self.senior then self.concerns else { dangerous }
+	end
+	if not self.params.fix then
+		return { status = "failed", trigger = nil, detail = "analysed alone, as --no-fix asks" }
+	end
+	local number = #self.doc.executions
+	p.before = { commit = self.commits[number], tree_id = self.trees[number] }
+	local commit, tree_id = executions.make_fix(self, p.latest, value)
+	if commit == p.before.commit then
+		executions.record_verification(self, number, false)
+		ui.say("✗ the model changed nothing")
+		return dead_end(self, p)
+	end
+	return verify(self, p, number, commit, tree_id)
+end
+
+--- Takes a fix back that has made something worse, and runs the tests on what was there before.
+local function take_back(self: state.Session, p: Progress)
+	self.tree:restore({ from = p.before.commit, globs = { "**" } })
+	local made = self.tree:commit(`Take back what attempt {#self.doc.executions - 1} made worse`)
+	p.latest = executions.run(self, made.commit, made.tree)
+	p.base = p.latest
+end
+
+--- Does what `--on-escalation` says where a session cannot go on by itself. Returns how it ends; nil where it goes on.
+local function act(self: state.Session, p: Progress, ending: state.Ending): state.Ending?
+	local regressed = ending.trigger == "regression_detected"
+	if escalation.is_for_a_senior(self, ending) then
+		ui.say(`• {state.reason(ending)}. {self.params.senior_model} has one round.`)
+		self.senior = true
+		self.model = self.params.senior_model
+		state.own(self).senior = { model = self.model, from_attempt = #self.doc.executions }
+		table.clear(self.tries)
+		table.clear(self.failure_counts)
+		if regressed then
+			take_back(self, p)
+		end
+		local ended = fix_once(self, p)
+		return ended or state.escalated("max_attempts_reached", `the fix of {self.model} did not do it, either`)
+	elseif self.params.on_escalation ~= "flag_and_continue" or #p.targets == 0 then
+		return ending
+	end
+	local flagged = table.find({ "max_attempts_reached", "stuck", "timeout_exceeded", "regression_detected" }, ending.trigger or "")
+	local others = #p.latest.failures > #p.targets or regressed and #p.base.failures > #p.targets
+	if flagged == nil or not others then
+		return ending
+	end
+	ui.say(`• {state.reason(ending)}. It is left to a person, and the session goes on with the others.`)
+	set_aside.flag(self, p.targets, state.reason(ending))
+	if regressed then
+		take_back(self, p)
+	end
+	set_aside.apply(self, p.latest)
+	set_aside.apply(self, p.base)
+	if p.latest.verdict == "passed" then
+		return { status = "passed", detail = "the others pass" }
+	end
+	return ending_without_fix(p.latest)
+end
+
+--- Returns the ending of a session that has left failures to a person.
+local function with_flagged(self: state.Session, ending: state.Ending): state.Ending
+	local names = set_aside.flagged(self)
+	for _, concern in self.concerns do
+		table.insert(names, concern)
+	end
+	if #names == 0 or ending.status == "escalated" then
+		return ending
+	end
+	return state.escalated("flagged", `{table.concat(names, ", ")}: left to a person; for the rest: {state.reason(ending)}`)
+end
+
+local function try_fixes(self: state.Session): state.Ending
+	local started = self.tree:commit("the start")
+	local latest = executions.run(self, self.start_commit, started.tree)
 	if self.cannot_run ~= nil then
-		return { status = "escalated", reason = `cannot_run: the tests cannot run here: {self.cannot_run}` }
+		return state.escalated("cannot_run", `the tests cannot run here: {self.cannot_run}`)
 	end
 	local ended = ending_without_fix(latest)
 	if ended ~= nil then
 		return ended
 	end
+	local left = if #self.set_aside > 0 then "; what is known to fail is left as it is" else ""
 	if latest.verdict == "passed" and self.params.goal == nil then
-		return { status = "passed", reason = "the tests pass as they are" }
+		return { status = "passed", detail = "the tests pass as they are" .. left }
 	end
-	local first, base, most = latest, latest, latest.total
-	local fixes, attempts = 0, 0
-	while attempts < self.params.max_attempts do
-		attempts += 1
-		fixes += 1
-		hooks.run(self, "on_failure")
-		local value, why = model_calls.analyse(self, latest)
-		if value == nil then
-			return { status = "escalated", reason = `no_analysis: {why}` }
-		end
-		keep_analysis(self, value)
-		if not self.params.fix then
-			return { status = "failed", reason = "analysed alone, as --no-fix asks" }
-		end
-		local number = #self.doc.executions
-		local commit = make_fix(self, latest, value)
-		if commit == self.commits[number] then
-			record_verification(self, number, false)
-			ui.say("✗ the model changed nothing")
-			continue
-		end
-		local before = base
-		latest = run_tests(self, commit)
-		local regressed = run_comparison.regression(before, latest, most)
-		if regressed ~= nil then
-			-- What makes something worse, or takes tests away, mended nothing.
-			record_verification(self, number, false, `regression: {regressed}`)
-			return { status = "escalated", reason = `regression_detected: {regressed}` }
-		end
-		most = math.max(most, latest.total)
-		-- A run that could not be built is nothing to compare with.
-		base = if latest.ran then latest else base
-		-- A fix is for the failures that there were: several bugs are mended one by one. For a session, nothing may be skipped, either.
-		local mended = run_comparison.mended(before, latest)
-		local done = latest.verdict == "passed" or latest.verdict == "unverified"
-		record_verification(self, number, done or #mended > 0, progress_note(before, mended))
-		if #mended > 0 and not done then
-			ui.say(`• {progress_note(before, mended) or "all that failed before passes, and something else fails"}`)
-			attempts = 0
-			table.clear(self.failure_counts)
-		end
-		local stuck = run_comparison.stuck_reason(self, latest, self.doc.executions[#self.doc.executions].code_hash)
-		ended = ending_without_fix(latest)
-		if ended ~= nil then
-			return ended
-		elseif latest.verdict == "passed" then
-			local patch = git.diff(self.start_commit, commit).patch
-			local unmet, unknown = coverage.judge(self.params, first, latest, patch, self.lcov)
-			if unmet ~= nil then
-				return { status = "escalated", reason = `coverage_threshold_unmet: {unmet}` }
-			end
-			return {
-				status = "passed",
-				reason = `passed after {fixes} fix{if fixes == 1 then "" else "es"}` .. (if unknown then `; {unknown}` else ""),
-			}
-		elseif stuck ~= nil then
-			return { status = "escalated", reason = `stuck: {stuck}` }
+	local p: Progress = {
+		first = latest,
+		latest = latest,
+		base = latest,
+		most = latest.total,
+		fixes = 0,
+		targets = {},
+		before = { commit = self.start_commit, tree_id = started.tree },
+	}
+	while ended == nil do
+		ended = fix_once(self, p)
+		if ended ~= nil and ended.status == "escalated" then
+			ended = act(self, p, ended)
 		end
 	end
-	return { status = "escalated", reason = `max_attempts_reached: {self.params.max_attempts} fixes did not do it` }
+	return with_flagged(self, ended :: state.Ending)
 end
 
 --- Runs a session to its end, which is recorded.
-function loop.run(self: state.Session): Ending
+function loop.run(self: state.Session): state.Ending
 	local came, ending: any = leftovers.try(function()
 		return try_fixes(self)
 	end)
 	if not came then
-		ending = { status = "escalated", reason = `left_behind: {ending}` }
+		ending = state.escalated("left_behind", ending)
 	end
 	self.doc.status = ending.status
-	hooks.count_patterns(self)
+	state.own(self).ended = { trigger = ending.trigger, reason = state.reason(ending) }
 	if ending.status == "passed" then
 		hooks.run(self, "on_success")
+	else
+		hooks.learn(self)
 	end
-	self.doc.learnings = self.doc.learnings or {}
-	self.doc.learnings.recommendations = { `{ending.status}: {ending.reason}` }
 	if ending.status == "escalated" then
-		hooks.run(self, "on_escalation")
+		hooks.run(self, "on_escalation", ending)
 	end
 	memory_files.save(self)
 	return ending

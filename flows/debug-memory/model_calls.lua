@@ -1,12 +1,15 @@
 --!strict
---- The two calls of models in a session: an analysis, with tools that only read, and a fix.
+--- The two calls of models in a session: an analysis, which looks and changes nothing, and a fix.
 
+local excerpts = require("./excerpts")
+local git = require("@nietz/git")
+local list = require("../common/list")
 local llm = require("@nietz/llm")
 local programs = require("../common/programs")
 local recall = require("../common/memory/recall")
-local report = require("../common/memory/parsers/report")
 local results = require("../common/memory/results")
 local run_comparison = require("./run_comparison")
+local single_tests = require("./single_tests")
 local spec = require("../common/memory/spec")
 local state = require("./state")
 local template = require("@nietz/template")
@@ -15,6 +18,9 @@ local tools = require("../common/tools")
 local ui = require("@nietz/ui")
 
 local model_calls = {}
+
+--- Something that is wrong besides the cause; `location` is `path:line`.
+export type Seen = { issue: string, location: string, severity: string, security: boolean? }
 
 export type Analysis = {
 	root_cause: string,
@@ -25,10 +31,21 @@ export type Analysis = {
 	related_failures: { string }?,
 	pattern: string,
 	fix_template: string,
+	--- The known pattern whose template the strategy follows.
+	applied: string?,
+	--- What would keep such mistakes out.
+	prevention: string?,
+	--- How bad it is that the cause lets somebody do what they must not; nil where it does not.
+	security: string?,
+	--- What was seen besides the cause.
+	issues: { Seen }?,
 }
 
---- How many failures a model is shown.
-local MAX_FAILURES = 8
+--- How many skipped tests a model is told.
+local MAX_SKIPPED = 10
+
+--- How bad an issue is, by the specification.
+local SEVERITIES = { "critical", "major", "minor" }
 
 local ANALYSIS = {
 	type = "object",
@@ -46,15 +63,41 @@ local ANALYSIS = {
 		related_failures = { type = "array", items = { type = "string" }, maxItems = 50 },
 		pattern = { type = "string", minLength = 3, maxLength = 60, pattern = "^[a-z][a-z0-9_]*$" },
 		fix_template = { type = "string", minLength = 10, maxLength = 300 },
+		applied = { type = "string", maxLength = 60 },
+		prevention = { type = "string", minLength = 10, maxLength = 300 },
+		security = { enum = SEVERITIES },
+		issues = {
+			type = "array",
+			maxItems = 10,
+			items = {
+				type = "object",
+				required = { "issue", "location", "severity" },
+				properties = {
+					issue = { type = "string", minLength = 5, maxLength = 300 },
+					location = { type = "string", minLength = 1, maxLength = 300 },
+					severity = { enum = SEVERITIES },
+					security = { type = "boolean" },
+				},
+			},
+		},
 	},
 }
 
-local function first_failures(latest: results.Results): ({ report.Failure }, number)
-	local shown = {}
-	for index = 1, math.min(MAX_FAILURES, #latest.failures) do
-		table.insert(shown, latest.failures[index])
+--- Returns the names of the tests that were skipped, the first ones.
+local function skipped_names(latest: results.Results): { string }
+	local skipped = list.filter(latest.tests, function(test)
+		return test.outcome == "skipped"
+	end)
+	local names = {}
+	for index = 1, math.min(MAX_SKIPPED, #skipped) do
+		names[index] = skipped[index].name
 	end
-	return shown, #latest.failures - #shown
+	return names
+end
+
+--- Returns a text that ends as a sentence does, so that another can follow it.
+local function sentence(value: string): string
+	return if string.find(value, "[%.!%?]$") ~= nil then value else value .. "."
 end
 
 --- Returns what this session has tried, and whether it helped, for the next analysis.
@@ -64,43 +107,68 @@ local function tried_strategies(self: state.Session): { string }
 		local fix = execution.fix_applied
 		if execution.analysis ~= nil and fix ~= nil then
 			local came = if fix.verification == "passed" then "It helped" else "It did not help"
-			table.insert(
-				lines,
-				`Cause: {execution.analysis.root_cause} Strategy: {execution.analysis.fix_strategy} {came}: {fix.description}`
-			)
+			local cause, strategy = sentence(execution.analysis.root_cause), sentence(execution.analysis.fix_strategy)
+			table.insert(lines, `Cause: {cause} Strategy: {strategy} {came}: {fix.description}`)
 		end
 	end
 	return lines
 end
 
---- Lets the model work with tools; returns how it ended, a detail and the reply.
+--- Returns what to run for a command that asks for a single test, or nil.
+local function single_test(self: state.Session, command: string): git.Command?
+	return if self.single_test then single_tests.resolve(self.single_test, command) else nil
+end
+
+--- Returns the commands that may be run, for a prompt.
+local function allowed_commands(self: state.Session): string
+	local known = programs.describe_allowed(self.limits) or ""
+	if self.single_test ~= nil then
+		known ..= `, and single tests as \`{single_tests.describe(self.single_test)}\``
+	end
+	return known
+end
+
+--- Lets the model work with tools; returns how it ended, a detail and the reply. The files that it reads are noted.
 local function run_model(self: state.Session, what: string, writing: boolean, request: llm.Chat): (string, string, llm.Reply?)
 	local used: tools.Usage = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
+	local read: { string } = {}
 	local offered, rejected = tools.offer({
 		tree = self.tree,
 		workplace = self.workplace,
 		builds = {},
 		params = self.limits,
 		writing = writing,
+		running = true,
+		single_test = function(command: string): git.Command?
+			return single_test(self, command)
+		end,
 		validates = { self.params.test },
 		on_progress = function(now: string)
 			ui.status(`{what}: {now}`)
 		end,
 		used = used,
-		on_call = function() end,
+		on_call = function(_, name: string, input)
+			local paths = if name == "read_file" then { input.path } elseif name == "read_files" then input.paths else nil
+			for _, path in paths or {} do
+				if type(path) == "string" and table.find(read, path) == nil then
+					table.insert(read, path)
+				end
+			end
+		end,
 	})
 	request.model, request.label, request.tools, request.rejected = self.model, what, offered, rejected
 	local status, detail, reply = tool_loop.run(self.limits, request, used)
 	ui.status("")
+	self.read_paths = read
 	self.tokens += used.input + used.output
 	self.tool_calls += used.calls
 	self.cost = if self.cost and used.cost then self.cost + used.cost else nil
 	return status, detail, reply
 end
 
---- Asks for the root cause of what the last run shows. Returns the analysis, or nil and why there is none.
-function model_calls.analyse(self: state.Session, latest: results.Results): (Analysis?, string)
-	local failures, more = first_failures(latest)
+--- Asks for the root cause of what the last run shows. Returns the analysis; or nil, why there is none, and how that ended.
+function model_calls.analyse(self: state.Session, latest: results.Results): (Analysis?, string, string)
+	local failures, more = excerpts.failures(latest.failures)
 	local prompt = template.render("./prompts/analyse.md", {
 		goal = self.params.goal or "",
 		layout = self.repo_listing,
@@ -110,8 +178,13 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 		passed = latest.passed,
 		failed = latest.failed,
 		skipped = latest.skipped,
+		skipped_names = skipped_names(latest),
+		set_aside = self.set_aside,
 		history = tried_strategies(self),
 		memory = recall.for_model(self.similar_past, self.known_patterns),
+		known = #self.known_patterns > 0,
+		known_name = if #self.known_patterns > 0 then " Take the name of a known pattern if it is that one." else "",
+		commands = allowed_commands(self),
 		max_tools = self.params.max_tools,
 	})
 	local status, detail, reply = run_model(self, "analysing", false, {
@@ -121,6 +194,12 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 			local literal = string.gsub(value.location.file, "[%[%]%*%?{}]", "[%0]")
 			if #self.tree:find(literal).paths ~= 1 then
 				return `location.file must name one file of the repository, and {value.location.file} does not`
+			end
+			local function is_applied(known: recall.Pattern): boolean
+				return known.pattern == value.applied
+			end
+			if value.applied ~= nil and not list.some(self.known_patterns, is_applied) then
+				return `applied must be the name of one of the known patterns above, or be left out: {value.applied} is none`
 			end
 			for _, execution in self.doc.executions do
 				local fix = execution.fix_applied
@@ -132,27 +211,43 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 			return nil
 		end,
 	})
+	-- What single tests have left behind is no part of the fix.
+	self.tree:restore()
 	if reply == nil or reply.value == nil then
-		return nil, if status == "completed" then "no valid analysis" else detail
+		return nil, if status == "completed" then "no valid analysis" else detail, status
 	end
-	return reply.value, ""
+	return reply.value, "", status
 end
 
---- Asks for the fix that an analysis proposes. Returns whether the model came to its end, and what it said.
-function model_calls.fix(self: state.Session, latest: results.Results, analysis: Analysis): (boolean, string)
-	local failures = first_failures(latest)
+--- Returns the lines around the place that an analysis names.
+local function lines_around(self: state.Session, analysis: Analysis): { string }
+	local ok, content = pcall(self.tree.read, self.tree, analysis.location.file)
+	return if ok then excerpts.around(content, analysis.location.line) else {}
+end
+
+--- Asks for the fix that an analysis proposes. Returns how the model came to its end (`completed`, `timeout` …), and what it said.
+function model_calls.fix(self: state.Session, latest: results.Results, analysis: Analysis): (string, string)
+	local related = run_comparison.targets(latest, analysis.related_failures)
+	local failures = excerpts.failures(list.filter(latest.failures, function(failure)
+		return table.find(related, failure.test_name) ~= nil
+	end))
+	local needs_test = self.params.kind ~= "refactor" and (latest.verdict ~= "failed" or self.params.goal ~= nil)
 	local prompt = template.render("./prompts/fix.md", {
 		goal = self.params.goal or "",
 		layout = self.repo_listing,
 		failures = failures,
+		others = #latest.failures - #related,
 		analysis = { root_cause = analysis.root_cause, fix_strategy = analysis.fix_strategy },
-		regression_test = self.params.kind ~= "refactor" and (latest.verdict ~= "failed" or self.params.goal ~= nil),
+		place = analysis.location.file,
+		code = lines_around(self, analysis),
+		read = self.read_paths,
+		regression_test = if needs_test then " Add or extend a test that fails without your change." else "",
 		protected = self.protected_globs,
-		commands = programs.describe_allowed(self.limits) or "",
+		commands = allowed_commands(self),
 		max_tools = self.params.max_tools,
 	})
 	local status, detail = run_model(self, "mending", true, { prompt = prompt })
-	return status == "completed", if status == "completed" then detail else `ended by {status}: {detail}`
+	return status, if status == "completed" then detail else `ended by {status}: {detail}`
 end
 
 return model_calls

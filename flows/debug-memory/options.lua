@@ -1,7 +1,9 @@
 --!strict
 --- What the command line offers, and what follows from it.
 
+local escalation = require("./escalation")
 local nietz = require("@nietz")
+local text = require("@nietz/text")
 local workplace = require("../common/workplace")
 
 local options = {}
@@ -27,7 +29,20 @@ options.PARAMS = {
 		max = 100,
 		help = "Percent to cover [default: by kind: 100 of a fix's lines, 80, as before, 90]",
 	},
-	max_attempts = { type = "integer", default = 3, min = 1, max = 10, help = "Fixes to try" },
+	max_attempts = { type = "integer", default = 3, min = 1, max = 10, help = "Fixes to try for each failure" },
+	wont_fix = {
+		type = "string",
+		many = true,
+		default = {},
+		help = "A test that is known to fail and is left as it is: neither mended nor counted",
+	},
+	on_escalation = {
+		type = "string",
+		choices = escalation.ACTIONS,
+		default = "human_review",
+		help = "What to do where the session cannot go on: show all of it; one round by --senior-model; a report alone; go on with other failures",
+	},
+	senior_model = { type = "string", help = "The model for `--on-escalation senior_agent`, as provider/model or an alias" },
 	fix = { type = "boolean", default = true, help = "Analyse alone: change nothing" },
 	memory = { type = "boolean", default = true, help = "Offer the model nothing of earlier sessions" },
 	run = {
@@ -43,7 +58,13 @@ options.PARAMS = {
 		help = "Files that tests take from the start, such as 'tests/**'; what the command names is protected anyway",
 	},
 	max_tools = { type = "integer", default = 50, min = 1, max = 1000, help = "Tool calls of one analysis or fix" },
-	idle = { type = "number", default = 120, min = 1, max = 86400, help = "Seconds without a sign of life that end an analysis or a fix" },
+	idle = {
+		type = "number",
+		default = 120,
+		min = 1,
+		max = 86400,
+		help = "Seconds without a sign of life that end an analysis or a fix; at least as long as the tests may take",
+	},
 	attempt_seconds = { type = "number", default = 1800, min = 1, max = 86400, help = "Seconds that one analysis or fix may take" },
 	attempt_tokens = { type = "integer", default = 1000000, min = 1, help = "Tokens that one analysis or fix may use" },
 	test_seconds = { type = "number", default = 120, min = 5, max = 600, help = "Seconds that the tests may take" },
@@ -58,13 +79,25 @@ function options.tool_limits(params: nietz.Values): nietz.Values
 	local limits = table.clone(params)
 	limits.validate = { params.test }
 	limits.command_seconds = params.test_seconds
+	-- Tests that say nothing until they are done are no sign that the model hangs.
+	limits.idle = math.max(params.idle, params.test_seconds + 30)
 	return limits
 end
 
---- Raises where there is no command that runs the tests.
-function options.require_command(params: nietz.Values)
-	if params.test == nil or params.test == "" then
-		nietz.fail("there is no command that runs the tests", 'nietz run debug-memory --test "cargo test"')
+--- Refuses what cannot be meant, before anything is run or paid: a misspelt command, no command that runs the tests, and an
+--- action without what it needs. `names` are those of the mode's commands.
+function options.check(params: nietz.Values, names: { string })
+	local goal = params.goal
+	-- A goal is words; one word that is nearly a command's name is that command.
+	local near = if goal ~= nil and string.find(goal, "%s") == nil then text.nearest(goal, names) else nil
+	if near ~= nil then
+		nietz.usage(`\`{goal}\` is no command of debug-memory: did you mean \`{near}\`?`, "a goal is several words")
+	elseif params.test == nil or text.trim(params.test) == "" then
+		nietz.usage("there is no command that runs the tests", 'nietz run debug-memory --test "cargo test"')
+	elseif params.on_escalation == "senior_agent" and params.senior_model == nil then
+		nietz.usage("senior_agent needs to know which model that is", "--senior-model PROVIDER/MODEL")
+	elseif params.senior_model ~= nil and params.on_escalation ~= "senior_agent" then
+		nietz.usage("--senior-model is for `--on-escalation senior_agent`", "give both, or none")
 	end
 end
 

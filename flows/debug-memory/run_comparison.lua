@@ -10,7 +10,10 @@ local state = require("./state")
 local run_comparison = {}
 
 --- A failure that so many fixes have left as it was means that the session is stuck.
-local STUCK = 3
+run_comparison.STUCK = 3
+
+--- Stands for a goal where no test fails.
+local GOAL = "the goal"
 
 --- Returns a test's name without its groups, which only some runners print.
 local function short_name(name: string): string
@@ -88,22 +91,62 @@ local function failure_signature(failure: report.Failure): string
 	return `{failure.test_name} {failure.error_type} {errors.signature(failure.error_message)}`
 end
 
---- Counts the failures that a fix has left, and returns why the session is stuck, or nil.
-function run_comparison.stuck_reason(self: state.Session, latest: results.Results, code_hash: string): string?
-	for index = 1, #self.doc.executions - 1 do
-		if self.doc.executions[index].code_hash == code_hash then
-			return `the code is what it was at attempt {index}: it was undone and done again`
+--- Returns the names of the failures that a fix is for: those that its analysis names, of those that there are; all where it
+--- names none of them.
+function run_comparison.targets(before: results.Results, related: { string }?): { string }
+	local all, named = {}, {}
+	for _, failure in before.failures do
+		table.insert(all, failure.test_name)
+		if related ~= nil and table.find(related, failure.test_name) ~= nil then
+			table.insert(named, failure.test_name)
 		end
 	end
-	local reason: string? = nil
+	return if #named > 0 then named else all
+end
+
+--- Counts a fix for the failures that it was for, and returns those that have had all of their fixes and still fail. A goal
+--- without a failing test counts as one.
+function run_comparison.used_up(self: state.Session, latest: results.Results, targets: { string }): { string }
+	local counted: { string } = if #targets > 0 then targets else { GOAL }
+	local used = {}
+	for _, name in counted do
+		self.tries[name] = (self.tries[name] or 0) + 1
+		local fails = name == GOAL
+			or list.some(latest.failures, function(failure)
+				return short_name(failure.test_name) == short_name(name)
+			end)
+		if fails and self.tries[name] >= self.params.max_attempts then
+			table.insert(used, name)
+		end
+	end
+	return used
+end
+
+--- Returns whether the code of the last execution is what it was at an earlier one, and at which.
+function run_comparison.same_code(self: state.Session): number?
+	local last = self.doc.executions[#self.doc.executions].code_hash
+	for index = 1, #self.doc.executions - 1 do
+		if self.doc.executions[index].code_hash == last then
+			return index
+		end
+	end
+	return nil
+end
+
+--- Counts the failures that a fix was for and has left as they were, and returns those of which that is so for the third time.
+function run_comparison.stuck(self: state.Session, latest: results.Results, targets: { string }): { string }
+	local stuck = {}
 	for _, failure in latest.failures do
+		if table.find(targets, failure.test_name) == nil then
+			continue
+		end
 		local key = failure_signature(failure)
 		self.failure_counts[key] = (self.failure_counts[key] or 0) + 1
-		if self.failure_counts[key] == STUCK then
-			reason = reason or `{failure.test_name} failed in the same way {STUCK} times`
+		if self.failure_counts[key] >= run_comparison.STUCK then
+			table.insert(stuck, failure.test_name)
 		end
 	end
-	return reason
+	return stuck
 end
 
 --- Whether two texts are the same but for numbers, paths and spaces.

@@ -56,8 +56,24 @@ function show.lines(doc: documents.Document): { string }
 			`pattern {pattern.pattern}: worked {math.round((pattern.effectiveness or 0) * pattern.frequency)} of {pattern.frequency} times`
 		)
 	end
+	for _, row in learnings.recurring_failures or {} do
+		table.insert(lines, `{row.test}: {string.gsub(row.resolution, "_", " ")}{if row.notes then `, {row.notes}` else ""}`)
+	end
+	for _, row in learnings.code_quality_issues or {} do
+		table.insert(
+			lines,
+			`{row.severity or "seen"}, {if row.addressed then "addressed" else "open"}: {row.issue} ({row.location or "?"})`
+		)
+	end
 	for _, line in learnings.recommendations or {} do
 		table.insert(lines, `• {line}`)
+	end
+	local own = doc.nietz or {}
+	if own.ended ~= nil then
+		table.insert(lines, `ended: {own.ended.reason}`)
+	end
+	if own.report ~= nil then
+		table.insert(lines, `report: {own.report}`)
 	end
 	return lines
 end

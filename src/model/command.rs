@@ -88,14 +88,24 @@ impl CommandLine {
     }
 
     /// Tells whether one of these grants allows the command: the name of a program allows that program with any arguments;
-    /// for the shell, a grant allows only exactly its own text.
+    /// for the shell, a grant allows only exactly its own text. A grant that ends in ` …` allows a program and arguments that
+    /// begin with its words.
     pub fn is_granted(&self, grants: &[String]) -> bool {
         match self {
-            CommandLine::Program(words) => words.first().is_some_and(|program| grants.contains(program)),
+            CommandLine::Program(words) => grants.iter().any(|grant| match grant.strip_suffix(MORE) {
+                Some(beginning) => {
+                    let first: Vec<&str> = beginning.split(' ').collect();
+                    words.len() >= first.len() && words.iter().zip(&first).all(|(word, first)| word == first)
+                }
+                None => words.first() == Some(grant),
+            }),
             CommandLine::Shell(text) => grants.contains(text),
         }
     }
 }
+
+/// What a grant ends in that allows its words with any others behind them.
+const MORE: &str = " …";
 
 /// What the user grants beyond what the manifest declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -225,7 +235,8 @@ pub struct CommandOutcome {
     pub file: Option<String>,
 }
 
-/// Returns the grants of a manifest, with params' values in place of `{param}`.
+/// Returns the grants of a manifest, with params' values in place of `{param}`; those of `{param} …` that are plain words are
+/// granted with any words behind them.
 pub fn grants(declared: &[String], params: &Value, sandboxed: bool) -> Vec<String> {
     let mut grants = Vec::new();
     for grant in declared {
@@ -234,6 +245,11 @@ pub fn grants(declared: &[String], params: &Value, sandboxed: bool) -> Vec<Strin
             continue;
         }
         match placeholder(grant).map(|name| &params[name]) {
+            Some(value) if grant.ends_with(MORE) => {
+                let texts = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+                let plain = texts.iter().filter_map(Value::as_str).filter(|text| is_plain(text));
+                grants.extend(plain.map(|text| format!("{text}{MORE}")));
+            }
             Some(Value::Array(values)) => grants.extend(values.iter().filter_map(Value::as_str).map(str::to_owned)),
             Some(Value::String(value)) => grants.push(value.clone()),
             Some(_) => {}
@@ -265,9 +281,17 @@ pub fn describe_files(files: &[String]) -> String {
     format!("gives a command that it chooses {}, with the keys that stand there", names.join(", "))
 }
 
-/// Returns the name of the param if a grant is a placeholder: `validate` for `{validate}`.
+/// Returns the name of the param if a grant is a placeholder: `validate` for `{validate}` and for `{validate} …`.
 pub fn placeholder(grant: &str) -> Option<&str> {
-    grant.strip_prefix('{')?.strip_suffix('}')
+    grant.strip_suffix(MORE).unwrap_or(grant).strip_prefix('{')?.strip_suffix('}')
+}
+
+/// Tells whether a text is words that mean themselves to any shell, with single blanks between them.
+fn is_plain(text: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,+@%".contains(letter);
+    // A first word with `=` sets a variable, which only a shell does.
+    let first = text.split(' ').next().unwrap_or_default();
+    !first.contains('=') && text.split(' ').all(|word| !word.is_empty() && word.chars().all(plain))
 }
 
 #[cfg(test)]
@@ -297,5 +321,23 @@ mod tests {
         ] {
             assert_eq!(run.is_granted(&grants), granted, "{run:?}");
         }
+    }
+
+    #[test]
+    fn what_the_user_gave_with_more_words_is_granted_where_it_is_plain() {
+        let grants = |test: &str| grants(&["{test} …".to_owned()], &json!({ "test": test }), true);
+        let program = |words: &[&str]| CommandLine::Program(words.iter().map(|word| (*word).to_owned()).collect());
+        let given = grants("pytest -q");
+        assert_eq!(given, ["pytest -q …"]);
+        assert!(program(&["pytest", "-q", "a.py::test; rm"]).is_granted(&given), "no shell reads it");
+        assert!(program(&["pytest", "-q"]).is_granted(&given));
+        for other in [&["pytest"][..], &["pytest", "a.py"], &["pytest -q", "x"], &["pytest", "-qx"], &[]] {
+            assert!(!program(other).is_granted(&given), "{other:?}");
+        }
+        assert!(!CommandLine::Shell("pytest -q x".to_owned()).is_granted(&given));
+        for shell in ["cd x && pytest", "A=1 pytest", "pytest 'a b'", "pytest  -q", "", "pytest $X", "pytest *"] {
+            assert!(grants(shell).is_empty(), "{shell}");
+        }
+        assert_eq!(placeholder("{test} …"), Some("test"));
     }
 }

@@ -55,9 +55,14 @@ pub(crate) fn describe_item(item: &str) -> String {
     let item = display_item(item);
     match item.split_once('=') {
         Some(("exec", command)) => match crate::model::command::placeholder(command) {
-            Some(param) => format!("runs the commands that you give in --{}, in a sandbox", param.replace('_', "-")),
+            Some(param) => {
+                let more = if command.ends_with('}') { "" } else { ", also with further words" };
+                format!("runs the commands that you give in --{}{more}, in a sandbox", param.replace('_', "-"))
+            }
             None => match crate::model::command::in_sandbox_alone(command) {
                 Some(program) => format!("runs `{program}` with any arguments, in a sandbox and never without"),
+                // Words for the shell are granted as they stand.
+                None if command.contains(' ') => format!("runs `{command}`, in a sandbox"),
                 None => format!("runs `{command}` with any arguments, in a sandbox"),
             },
         },

@@ -83,8 +83,8 @@ fn the_queries_of_the_schema_do_what_they_say() {
     assert_eq!(ids(&query("q6", &["recent_escalations", "--since", "2025-12-01"])), ["1", "3"]);
     assert_eq!(ids(&query("q7", &["unchecked"])), ["2", "4"]);
     assert_eq!(ids(&query("q8", &["c.ts", "--error-type", "TypeError"])), ["4"]);
-    assert_eq!(debug(&env, "q9", &["query", "find_similar_failures"]).failure(), "flow-error");
-    assert_eq!(debug(&env, "q10", &["query", "x", "--since", "soon"]).failure(), "flow-error");
+    assert_eq!(debug(&env, "q9", &["query", "find_similar_failures"]).failure(), "usage");
+    assert_eq!(debug(&env, "q10", &["query", "x", "--since", "soon"]).failure(), "usage");
     let text =
         env.nietz(["run", "debug-memory", "query", "recent_escalations", "--format", "csv"]).var("NIETZ_RUN", "q11");
     assert!(

@@ -2,8 +2,11 @@
 
 mod advice;
 pub(crate) mod asked;
+mod endings;
+mod fields;
 mod outputs;
 mod projects;
+mod prompts;
 mod recall;
 mod samples;
 mod strict;
@@ -38,9 +41,17 @@ fn session(env: &Env, folder: &str, id: &str) -> Value {
     serde_yaml::from_str(&env.read(&format!("{FOLDER}/{folder}/{id}.yaml"))).expect("it is YAML")
 }
 
+/// The result of a session that is done, whatever its answer is: what needs a person, or what was skipped, ends with 8.
+fn outcome(ended: &Ended) -> Value {
+    let result = ended.ending()["result"].clone();
+    let no = result["status"] == "escalated" || !result["trigger"].is_null();
+    assert_eq!(ended.code, Some(if no { 8 } else { 0 }), "{ended:?}");
+    result
+}
+
 /// The memory file of a run that is done, checked by the program.
 fn memory_of(env: &Env, ended: &Ended) -> Value {
-    let result = ended.result();
+    let result = outcome(ended);
     let id = result["session"].as_str().expect("it has a session");
     env.nietz(["check", &format!("{FOLDER}/sessions/{id}.yaml")]).go().exits(0);
     session(env, "sessions", id)

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{FOLDER, analysis, attempt, call, debug, edits, has, is_analysis, memory_of, project, session, step, task};
+use super::{
+    FOLDER, analysis, attempt, call, debug, edits, has, is_analysis, memory_of, outcome, project, session, step, task,
+};
 use crate::support::env::Env;
 use crate::support::git::{broken, git};
 use crate::support::kills;
@@ -66,7 +68,7 @@ fn javascript_passes_at_the_first_try_and_a_second_session_finds_its_fix() {
     let env = project(&server, JAVASCRIPT);
     env.write("list.js", "// the user's own change\n");
     let ended = debug(&env, "r1", &["--test", NODE]);
-    let result = ended.result();
+    let result = outcome(&ended);
     assert_eq!((&result["status"], &result["branch"]), (&json!("passed"), &json!("nietz/r1")), "{result}");
     let memory = memory_of(&env, &ended);
     assert_eq!(counts(&memory), [(1, 1), (2, 0)]);
@@ -139,7 +141,11 @@ fn python_passes_at_the_second_try_and_effectiveness_is_counted() {
         ModelServer::start(edits("span.py", &[("return a - b", "return b + a"), ("return b + a", "return b - a")]));
     let env = project(&server, PYTHON);
     let ended = debug(&env, "r1", &["--test", UNITTEST]);
-    assert_eq!(ended.result()["reason"].as_str().unwrap().split(';').next(), Some("passed after 2 fixes"), "{ended:?}");
+    assert_eq!(
+        outcome(&ended)["reason"].as_str().unwrap().split(';').next(),
+        Some("passed after 2 fixes"),
+        "{ended:?}"
+    );
     let memory = memory_of(&env, &ended);
     assert_eq!(counts(&memory), [(1, 1), (1, 1), (2, 0)]);
     let verified = |index: usize| memory["executions"][index]["fix_applied"]["verification"].clone();
@@ -182,7 +188,7 @@ fn a_regression_stops_the_loop_and_a_person_is_told_all_of_it() {
     let server = ModelServer::start(edits("span.py", &[("return a + a", "return a * a * a")]));
     let env = project(&server, PYTHON);
     let ended = debug(&env, "r1", &["--test", UNITTEST]);
-    let result = ended.result();
+    let result = outcome(&ended);
     assert_eq!(result["status"], "escalated");
     let reason = result["reason"].as_str().unwrap();
     assert!(reason.starts_with("regression_detected: test_double") && reason.ends_with("passed before"), "{reason}");
@@ -214,7 +220,7 @@ fn deleting_a_test_is_a_regression() {
         _ => Response::text("Done."),
     });
     let env = project(&server, PYTHON);
-    let result = debug(&env, "r1", &["--test", UNITTEST]).result();
+    let result = outcome(&debug(&env, "r1", &["--test", UNITTEST]));
     assert_eq!(
         (&result["status"], &result["reason"]),
         (&json!("escalated"), &json!("regression_detected: 1 tests are gone"))
@@ -228,7 +234,11 @@ fn deleting_a_test_is_a_regression() {
     // What is protected is taken from the start: the same trick comes to nothing.
     let env = project(&server, PYTHON);
     let ended = debug(&env, "r1", &["--test", UNITTEST, "--protect", "test_*.py", "--max-attempts", "1"]);
-    assert_eq!(ended.result()["reason"], "max_attempts_reached: 1 fixes did not do it", "{ended:?}");
+    assert_eq!(
+        outcome(&ended)["reason"],
+        "max_attempts_reached: 1 fix for test_width (test_span.Test.test_width) did not do it",
+        "{ended:?}"
+    );
 }
 
 /// Three bugs, each with a test of its own.
@@ -258,7 +268,7 @@ fn several_bugs_are_mended_one_by_one_and_each_fix_is_remembered_as_one_that_wor
     let env = project(&server, THREE);
     // Two fixes are allowed for each failure, and four are needed in all.
     let ended = debug(&env, "r1", &["--test", UNITTEST, "--max-attempts", "2"]);
-    let reason = ended.result()["reason"].clone();
+    let reason = outcome(&ended)["reason"].clone();
     assert!(reason.as_str().is_some_and(|reason| reason.starts_with("passed after 4 fixes")), "{ended:?}");
     let memory = memory_of(&env, &ended);
     assert_eq!(counts(&memory), [(1, 3), (2, 2), (2, 2), (3, 1), (4, 0)]);
@@ -287,7 +297,7 @@ fn rust_is_stuck_after_the_same_failure_three_times() {
     let server = ModelServer::start(edits("src/lib.rs", TRIES));
     let env = rust(&server);
     let ended = debug(&env, "r1", &["--test", "cargo test --offline", "--max-attempts", "10"]);
-    let result = ended.result();
+    let result = outcome(&ended);
     assert_eq!(
         (&result["status"], &result["reason"]),
         (&json!("escalated"), &json!("stuck: tests::last failed in the same way 3 times")),
@@ -302,7 +312,7 @@ fn rust_is_stuck_after_the_same_failure_three_times() {
     );
     assert_eq!(
         memory["learnings"]["recurring_failures"][0],
-        json!({ "test": "tests::last", "occurrences": 4, "resolution": "escalated" })
+        json!({ "test": "tests::last", "occurrences": 4, "resolution": "escalated", "notes": "failed in attempts 1, 2, 3, 4" })
     );
 }
 
@@ -312,7 +322,7 @@ fn rust_is_stuck_when_it_undoes_what_it_did_and_may_break_the_build_on_the_way()
     let server = ModelServer::start(edits("src/lib.rs", TRIES));
     let env = rust(&server);
     let ended = debug(&env, "r1", &["--test", "cargo test --offline"]);
-    let reason = ended.result()["reason"].clone();
+    let reason = outcome(&ended)["reason"].clone();
     assert_eq!(reason, "stuck: the code is what it was at attempt 1: it was undone and done again", "{ended:?}");
     let memory = memory_of(&env, &ended);
     assert_eq!(memory["executions"][1]["failures"][0]["test_name"], "build");
@@ -328,7 +338,7 @@ fn a_fix_beside_skipped_tests_is_verified_and_the_session_is_not() {
     let tests = JAVASCRIPT[1].1.replace("./list", "./[a]") + "test('later', { skip: true }, () => {});\n";
     let env = project(&server, &[("[a].js", JAVASCRIPT[0].1), ("a.test.js", &tests)]);
     let ended = debug(&env, "r1", &["--test", NODE]);
-    let reason = ended.result()["reason"].clone();
+    let reason = outcome(&ended)["reason"].clone();
     assert_eq!(reason, "unverified: 1 tests were skipped, so it does not count as passed", "{ended:?}");
     let memory = memory_of(&env, &ended);
     assert_eq!((&memory["status"], counts(&memory)), (&json!("failed"), vec![(1, 1), (2, 0)]));
@@ -360,10 +370,13 @@ fn a_goal_needs_a_test_that_shows_it() {
             _ => Response::text("Done."),
         });
         let env = project(&server, &good);
-        let result = debug(&env, "r1", &["--test", NODE, "give the last of a list"]).result();
+        let ended = debug(&env, "r1", &["--test", NODE, "give the last of a list"]);
+        let result = outcome(&ended);
         assert_eq!(result["status"], status, "{result}");
         let reason = result["reason"].as_str().unwrap();
         assert!(tested || reason == "coverage_threshold_unmet: no test was added that shows the fix", "{reason}");
+        let said = ended.of_type("said").iter().map(|event| event["markdown"].to_string()).collect::<String>();
+        assert_eq!(said.contains("Take it: "), tested, "what is refused is not offered: {said}");
         assert!(task(&server.requests()[0]).contains("all 2 tests pass. So the goal is not reached"));
     }
 }
@@ -383,7 +396,7 @@ fn killed_here_and_there_a_session_comes_to_the_same_memory_and_commits() {
     };
     let server = ModelServer::start(script());
     let reference = project(&server, JAVASCRIPT);
-    let result = debug(&reference, "r1", &["--test", NODE]).result();
+    let result = outcome(&debug(&reference, "r1", &["--test", NODE]));
     let expected = seen(&reference, &result);
     let lines = reference.journal().lines.len() as u64;
     // There is no session before the first line is followed by another.
@@ -393,7 +406,7 @@ fn killed_here_and_there_a_session_comes_to_the_same_memory_and_commits() {
         let env = project(&server, JAVASCRIPT);
         let killed = env.run(["debug-memory", "--test", NODE]).var("NIETZ_FAULT", &format!("kill@{line}")).go();
         assert_eq!(killed.signal, Some(9), "line {line}");
-        let resumed = env.resume().go().result();
+        let resumed = outcome(&env.resume().go());
         assert_eq!(resumed, result, "killed after line {line}");
         assert_eq!(seen(&env, &resumed), expected, "killed after line {line}");
         assert_eq!(std::fs::read_dir(env.path(&format!("{FOLDER}/sessions"))).unwrap().count(), 1);
@@ -415,7 +428,7 @@ fn killed_at_any_moment_a_session_comes_to_the_same_memory_and_leaves_nothing() 
     let arguments = ["debug-memory", "--test", "sh test.sh"];
     let server = ModelServer::start(script());
     let reference = project(&server, FILES);
-    let result = debug(&reference, "r1", &["--test", "sh test.sh"]).result();
+    let result = outcome(&debug(&reference, "r1", &["--test", "sh test.sh"]));
     let expected = seen(&reference, &result);
     let length = std::fs::metadata(reference.journal_path()).expect("it is there").len();
     let (seeds, times) = kills::rounds();
@@ -424,7 +437,7 @@ fn killed_at_any_moment_a_session_comes_to_the_same_memory_and_leaves_nothing() 
         let env = project(&server, FILES);
         let resume = || env.resume();
         let ended = kills::anywhere(&env, &mut kills::Chance(seed), (times, length), env.run(arguments), resume);
-        let resumed = ended.result();
+        let resumed = outcome(&ended);
         assert_eq!(resumed, result, "seed {seed}");
         assert_eq!(seen(&env, &resumed), expected, "seed {seed}");
         assert_eq!(git(&env.workspace(), ["worktree", "list"]).lines().count(), 1, "seed {seed}");
@@ -442,7 +455,7 @@ fn what_git_fails_at_is_left_to_a_person() {
         let server = ModelServer::start(edits("list.js", &[("list[0].name", "list[0]?.name")]));
         let env = broken(project(&server, FILES), pattern, from);
         let ended = debug(&env, "r1", &["--test", "sh test.sh"]);
-        let result = ended.result();
+        let result = outcome(&ended);
         assert_eq!(result["status"], "escalated", "{what}: {result}");
         let reason = result["reason"].as_str().expect("a text");
         assert!(reason.starts_with("left_behind: git ") && reason.ends_with("it is broken"), "{what}: {reason}");

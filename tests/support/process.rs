@@ -279,6 +279,12 @@ impl Ended {
         self.ending()["result"].clone()
     }
 
+    /// The result of a run that is done, and whose answer is no.
+    pub(crate) fn refused(&self) -> Value {
+        assert_eq!(self.code, Some(8), "{self:?}");
+        self.ending()["result"].clone()
+    }
+
     /// The code of the failure that ended the run.
     pub(crate) fn failure(&self) -> String {
         self.ending()["failure"]["code"].as_str().unwrap_or_default().to_owned()

@@ -27,6 +27,10 @@ export type Offer = {
 	--- The limits, and the commands that may be run.
 	params: nietz.Values,
 	writing: boolean,
+	--- Whether it may run commands, also where it may not write.
+	running: boolean?,
+	--- What to run for a command that is a part of an allowed one, such as a single test; nil where it is none.
+	single_test: ((command: string) -> git.Command?)?,
 	--- The commands that say whether the goal is reached.
 	validates: { string },
 	--- Is told what the model does now.

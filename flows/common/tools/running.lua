@@ -16,6 +16,9 @@ running.TOOLS = {
 		writes = true,
 		run = function(tree, arguments, _, offer)
 			local command, why = programs.resolve(offer.params, arguments.command)
+			if command == nil and offer.single_test ~= nil then
+				command = offer.single_test(arguments.command)
+			end
 			if command == nil then
 				error(why, 0)
 			end
@@ -23,7 +26,7 @@ running.TOOLS = {
 			-- The worktree is the attempt's own: building or testing in it twice does no harm.
 			command.repeatable = true
 			-- A command has a limit of its own, and may be silent for as long: what counts as silence is the model's.
-			local ran = task.idle(command.seconds + 60, function()
+			local ran = task.idle(offer.params.command_seconds + 60, function()
 				return workplace.exec(offer.workplace, tree, command, offer.builds)
 			end)
 			local how = if ran.over == "exit" then `exit code {ran.exit}` else `ended by its limit: {ran.over}`

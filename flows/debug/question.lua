@@ -137,9 +137,11 @@ end
 function question.next(self: app.App, response: string?, notes: Notes): NextQuestion
 	local voice = app.voice(self)
 	local quote = if notes.failed_check then nil else pick_quote(self, response)
+	local named, shown = code.for_prompt(self)
 	local system = template.render("./prompts/system.md", {
 		language = self.t("language"),
-		code = if #self.code_files > 0 then code.for_prompt(self) else false,
+		code = if #named > 0 then named else false,
+		evidence = if #shown > 0 then shown else false,
 	})
 	local note = template.render("./prompts/note.md", {
 		opening = notes.opening or false,
@@ -166,6 +168,7 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 			vars = { lang = self.lang },
 			system = system,
 			messages = messages,
+			attach = if #self.pictures > 0 then self.pictures else nil,
 			max_tokens = MAX_TOKENS,
 		})
 		model = reply.model

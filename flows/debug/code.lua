@@ -67,8 +67,11 @@ function code.named_files(value: string): { FileReference }
 		from = match.last + 1
 		local path, line = match.groups[1], tonumber(match.groups[2])
 		local before = string.sub(value, math.max(match.first - 3, 1), match.first - 1)
+		local begin = string.sub(value, math.max(match.first - 2, 1), match.first)
 		local behind = string.sub(value, match.last + 1, match.last + 1)
-		local url = string.find(before, "://", 1, true) ~= nil or string.find(before, "[%w]$") ~= nil or string.sub(before, -1) == "@"
+		local url = string.find(before, "://", 1, true) ~= nil or begin == "://" or string.find(before, "[%w]$") ~= nil
+		-- What is attached is evidence, and no name in passing.
+		local attached = string.sub(path, 1, 1) == "@" or string.sub(before, -1) == "@"
 		local is_call = behind == "(" and line == nil
 		local is_hidden = string.match(path, "^%.[%w_]") ~= nil
 		if is_hidden and string.find(before, "[^%s\"'`(]$") ~= nil then
@@ -76,7 +79,7 @@ function code.named_files(value: string): { FileReference }
 			path, is_hidden = string.sub(path, 2), false
 		end
 		local bare = code.is_known_name(path) and string.find(path, "/", 1, true) == nil
-		if not url and not is_call and code.looks_like_file(path) and table.find(FILES.never, string.lower(path)) == nil then
+		if not url and not attached and not is_call and code.looks_like_file(path) and table.find(FILES.never, string.lower(path)) == nil then
 			path = string.gsub(path, "^%./", "")
 			if seen[path] == nil then
 				seen[path] = { path = path, line = line, sure = not bare and not is_hidden }

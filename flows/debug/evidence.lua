@@ -113,8 +113,8 @@ local function take_file(self: app.App, found: code.Found, first: number?, last:
 			table.remove(self.code_files, index)
 		end
 	end
-	if first ~= nil and (last ~= nil or excerpt.is_long(shown.bytes, shown.count)) then
-		take_range(self, found, if last then first else first - excerpt.CONTEXT_LINES, last or first + excerpt.CONTEXT_LINES)
+	if first ~= nil and last ~= nil then
+		take_range(self, found, first, last)
 		return
 	end
 	code.focus_on(shown, first)
@@ -329,7 +329,9 @@ function evidence.take_given(self: app.App, ctx: nietz.Context, problem: Problem
 	if params.verify ~= nil then
 		take_output(self, "verify", params.verify, params.verify_seconds)
 	end
-	app.save(self)
+	if self.doc.nietz.evidence ~= nil then
+		app.save(self)
+	end
 end
 
 return evidence

@@ -50,10 +50,10 @@ fn a_traceback_from_a_pipe_is_one_piece_of_evidence_and_not_ten_answers() {
     assert!(ended.stdout.contains("Evidence: `standard input`, 8 lines."), "{ended:?}");
     assert_eq!(desk.asked(For::Question).len(), 1, "one question, and nothing was answered");
     let shown = first(&desk);
-    assert!(shown.contains("--- standard input\n\n    1  Traceback (most recent call last):\n"), "{shown}");
+    assert!(shown.contains("--- standard input\n    1  Traceback (most recent call last):\n"), "{shown}");
     assert!(shown.contains("    8  ValueError: invalid literal for int() with base 10: 'n/a'"), "{shown}");
     // What it names is read: the developer need not.
-    assert!(shown.contains("--- app/rows.py\n\n    1  def total(rows):\n"), "{shown}");
+    assert!(shown.contains("--- app/rows.py\n    1  def total(rows):\n"), "{shown}");
     let saved = desk.saved();
     assert_eq!(saved["problemDescription"], "why does the import fail?");
     assert_eq!(
@@ -183,7 +183,7 @@ fn a_commands_output_is_seen_before_the_first_question_and_again_when_it_has_cha
     assert_eq!(ended.asked(), ["answer", "answer", "answer", "answer", "reflection"], "the question stays open");
     let place = desk.env.workspace().canonicalize().expect("it is there").display().to_string();
     let shown = first(&desk);
-    assert!(shown.contains(&format!("--- {command} (exit code 3)\n\n    1  state: cold\n    2  {place}")), "{shown}");
+    assert!(shown.contains(&format!("--- {command} (exit code 3)\n    1  state: cold\n    2  {place}")), "{shown}");
     let second = all_of(&desk.asked(For::Question)[1]);
     assert!(second.contains("    1  state: cold\n") && second.contains("    1  state: warm\n"), "{second}");
     assert!(!second.contains("worktrees/") && !said(&ended).contains("worktrees/"));

@@ -142,7 +142,7 @@ end
 local function read_path(path: string): Found?
 	local ok, read = pcall(files.read, path)
 	if ok then
-		return if read == nil then nil else { shown = excerpt.of_text(read.path, "code", read.text, {}), whole = read.text }
+		return if read == nil then nil else { shown = excerpt.of_text(read.path, "code", read.text), whole = read.text }
 	elseif failure.is(read, "request-invalid") then
 		return read_parts(path)
 	end

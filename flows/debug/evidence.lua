@@ -69,10 +69,12 @@ end
 
 --- Takes a text in as evidence.
 local function take_text(self: app.App, piece: Piece)
-	local value = piece.text :: string
 	local name = if piece.exit ~= nil then `{piece.name} (exit code {piece.exit})` else piece.name
-	local shown = excerpt.of_text(name, piece.kind, value, {})
+	local shown = excerpt.of_text(name, piece.kind, piece.text :: string)
 	piece.lines = shown.count
+	if piece.kind == "pipe" or piece.kind == "file" or piece.kind == "attachment" then
+		ui.say(self.t("evidence.taken", { name = piece.name, lines = shown.count }))
+	end
 	show(self, piece, shown)
 end
 
@@ -263,12 +265,7 @@ export type Problem = { description: string, source: { name: string, kind: "pipe
 
 --- Returns the first line that is not empty.
 local function first_line(value: string): string
-	for _, line in text.lines(value) do
-		if text.trim(line) ~= "" then
-			return text.trim(line)
-		end
-	end
-	return ""
+	return text.trim((string.match(value, "%S[^\n]*") or ""))
 end
 
 --- Returns the problem that the params have, or nil where they have none. One that comes by a pipe or from a file has its first
@@ -297,7 +294,6 @@ function evidence.take_given(self: app.App, ctx: nietz.Context, problem: Problem
 	local params = ctx.params
 	if problem.source ~= nil then
 		local source = problem.source
-		ui.say(self.t("evidence.taken", { name = source.name, lines = #text.lines(source.text) }))
 		take_text(self, {
 			name = source.name,
 			kind = source.kind,
@@ -311,7 +307,6 @@ function evidence.take_given(self: app.App, ctx: nietz.Context, problem: Problem
 			take_picture(self, attached.name, attached, attached.bytes)
 			continue
 		end
-		ui.say(self.t("evidence.taken", { name = attached.name, lines = #text.lines(attached.text) }))
 		take_text(self, {
 			name = attached.name,
 			kind = if attached.name == "standard input" then "pipe" else "attachment",

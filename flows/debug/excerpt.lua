@@ -52,25 +52,34 @@ function excerpt.add_lines(self: Shown, first: number, lines: { string })
 	end
 end
 
---- Returns what is shown of a text; of a long one only the lines that may be, and those around `focus`.
-function excerpt.of_text(path: string, kind: string, value: string, focus: { number }): Shown
-	local all = text.lines(value)
-	local self: Shown =
-		{ path = path, kind = kind, lines = {}, count = #all, bytes = #value, focus = focus, excerpt = "", text = "" }
-	if not excerpt.is_long(#value, #all) then
-		excerpt.add_lines(self, 1, all)
-		return self
+--- Calls a function with each line of a text and its number, and returns how many there are. A list of all would take many times
+--- the room of the text.
+local function each_line(value: string, take: (number: number, line: string) -> ()): number
+	local from, number = 1, 0
+	while from <= #value do
+		local stop = string.find(value, "\n", from, true)
+		number += 1
+		local line = string.sub(value, from, if stop then stop - 1 else #value)
+		take(number, if string.sub(line, -1) == "\r" then string.sub(line, 1, -2) else line)
+		from = (stop or #value) + 1
 	end
-	for number = 1, #all do
-		if number <= excerpt.HEAD_LINES or number > #all - excerpt.TAIL_LINES then
-			self.lines[number] = clip(all[number])
+	return number
+end
+
+--- Returns what is shown of a text: of a long one only the beginning and the end.
+function excerpt.of_text(path: string, kind: string, value: string): Shown
+	local self: Shown = { path = path, kind = kind, lines = {}, count = 0, bytes = #value, focus = {}, excerpt = "", text = "" }
+	local keeps_all = #value <= excerpt.LONG_BYTES
+	self.count = each_line(value, function(number, line)
+		self.lines[number] = clip(line)
+		if not keeps_all and number > excerpt.LONG_LINES then
+			-- Only the beginning and the last lines so far are held.
+			local old = number - excerpt.TAIL_LINES
+			if old > excerpt.HEAD_LINES then
+				self.lines[old] = nil
+			end
 		end
-	end
-	for _, line in focus do
-		for number = math.max(line - excerpt.CONTEXT_LINES, 1), math.min(line + excerpt.CONTEXT_LINES, #all) do
-			self.lines[number] = clip(all[number])
-		end
-	end
+	end)
 	return self
 end
 

@@ -80,7 +80,12 @@ return nietz.flow({
 	host_api = 2,
 	summary = "Questions you until you find the root cause yourself, and shows how your debugging grows",
 	params = {
-		problem = { type = "string", positional = true, order = 1, help = "What goes wrong, in your words; files that you name are read, @FILE or @FILE:12-40 is shown whole; - is what comes by a pipe" },
+		problem = {
+			type = "string",
+			positional = true,
+			order = 1,
+			help = "What goes wrong, in your words; files that you name are read, @FILE or @FILE:12-40 is shown whole; - is what comes by a pipe",
+		},
 		diff = { type = "revision", help = "Show how the files differ from this revision: HEAD is what is not committed" },
 		run = { type = "string", help = "A command that shows the problem, run in a sandbox; its output is shown, and again by /again" },
 		intensity = {
@@ -89,7 +94,10 @@ return nietz.flow({
 			default = "nietzsche",
 			help = "Who asks, from the mildest to the hardest: socrates, nietzsche, zarathustra, or a persona of yours with the tag `intensity`",
 		},
-		verify = { type = "string", help = "A command that shows whether the fix holds, run in a sandbox at the start and when you say that it is solved" },
+		verify = {
+			type = "string",
+			help = "A command that shows whether the fix holds, run in a sandbox at the start and when you say that it is solved",
+		},
 		verify_seconds = { type = "number", default = 600, min = 1, help = "How long each of these commands may take" },
 		verifier = { type = "boolean", default = true, help = "Check replies by the rules alone, without a second model call" },
 		verifier_model = { type = "string", help = "The model that reads replies for leaks [default: the run's, unless it is a local one]" },

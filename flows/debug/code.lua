@@ -79,7 +79,13 @@ function code.named_files(value: string): { FileReference }
 			path, is_hidden = string.sub(path, 2), false
 		end
 		local bare = code.is_known_name(path) and string.find(path, "/", 1, true) == nil
-		if not url and not attached and not is_call and code.looks_like_file(path) and table.find(FILES.never, string.lower(path)) == nil then
+		if
+			not url
+			and not attached
+			and not is_call
+			and code.looks_like_file(path)
+			and table.find(FILES.never, string.lower(path)) == nil
+		then
 			path = string.gsub(path, "^%./", "")
 			if seen[path] == nil then
 				seen[path] = { path = path, line = line, sure = not bare and not is_hidden }
@@ -124,8 +130,7 @@ local function read_parts(path: string): Found?
 	if head == nil then
 		return nil
 	end
-	local shown: excerpt.Shown =
-		{ path = head.path, kind = "code", lines = {}, count = head.lines, bytes = head.bytes, focus = {}, excerpt = "", text = "" }
+	local shown = excerpt.new(head.path, "code", head.lines, head.bytes)
 	excerpt.add_lines(shown, 1, text.lines(head.text))
 	local rest = head.lines - head.count
 	if rest > 0 then

@@ -82,8 +82,7 @@ end
 local function take_range(self: app.App, found: code.Found, first: number, last: number)
 	local shown = found.shown
 	first, last = math.clamp(first, 1, math.max(shown.count, 1)), math.min(last, shown.count, first + excerpt.LONG_LINES - 1)
-	local part: excerpt.Shown = table.clone(shown)
-	part.lines = {}
+	local part = excerpt.new(shown.path, shown.kind, shown.count, shown.bytes)
 	code.hold(shown, first, last)
 	local lines: { string } = {}
 	for number = first, last do

@@ -22,8 +22,9 @@ export type Shown = {
 	--- What prompts show of it, with numbers, and what is left out.
 	excerpt: string,
 	excerpt_note: string?,
-	--- The same lines without numbers: what the developer has shown.
+	--- The same lines without numbers, which the developer has shown; and the number of each of them.
 	text: string,
+	numbers: { number },
 }
 
 --- A text with more bytes and more lines than these is long; so many lines of it are shown from the beginning and the end.
@@ -52,6 +53,11 @@ function excerpt.add_lines(self: Shown, first: number, lines: { string })
 	end
 end
 
+--- Returns a text of which no line is at hand yet.
+function excerpt.new(path: string, kind: string, count: number, bytes: number): Shown
+	return { path = path, kind = kind, lines = {}, count = count, bytes = bytes, focus = {}, excerpt = "", text = "", numbers = {} }
+end
+
 --- Calls a function with each line of a text and its number, and returns how many there are. A list of all would take many times
 --- the room of the text.
 local function each_line(value: string, take: (number: number, line: string) -> ()): number
@@ -68,7 +74,7 @@ end
 
 --- Returns what is shown of a text: of a long one only the beginning and the end.
 function excerpt.of_text(path: string, kind: string, value: string): Shown
-	local self: Shown = { path = path, kind = kind, lines = {}, count = 0, bytes = #value, focus = {}, excerpt = "", text = "" }
+	local self = excerpt.new(path, kind, 0, #value)
 	local keeps_all = #value <= excerpt.LONG_BYTES
 	self.count = each_line(value, function(number, line)
 		self.lines[number] = clip(line)
@@ -152,6 +158,7 @@ function excerpt.update(self: Shown, bytes: number)
 	end
 	leave_out(self.count)
 	local left = self.count - #numbers
+	self.numbers = numbers
 	self.excerpt, self.text = table.concat(numbered, "\n"), table.concat(plain, "\n")
 	self.excerpt_note = if left > 0 then `{self.count} lines, {left} of them left out` else nil
 end

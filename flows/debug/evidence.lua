@@ -5,6 +5,8 @@
 local app = require("./app")
 local code = require("./code")
 local excerpt = require("./excerpt")
+local failure = require("../common/failure")
+local files = require("@nietz/files")
 local fix_check = require("./fix_check")
 local git = require("@nietz/git")
 local json = require("@nietz/json")
@@ -138,6 +140,40 @@ local function take_picture(self: app.App, name: string, given: llm.Attached | s
 	note(self, { name = name, kind = "attachment", bytes = bytes, file = if type(given) == "string" then name else nil })
 end
 
+--- Takes an image or a PDF in that an answer names. Returns whether there is one.
+local function take_named_picture(self: app.App, path: string): boolean
+	-- What it shows is no text: that it cannot be read as one says that it is there.
+	local ok, found = pcall(files.read, path)
+	if ok then
+		return found ~= nil
+	elseif not failure.is(found, "request-invalid") then
+		local problem = failure.of(found)
+		ui.say(self.t("code.refused", { path = path, message = problem.message, hint = problem.hint or "" }))
+		return true
+	end
+	take_picture(self, path, path, 0)
+	return true
+end
+
+--- Asks a model with the images and PDFs that were shown. One that is known to take none is asked without those that came with an
+--- answer, and that is said: the session goes on. What the run was given is refused.
+function evidence.ask(self: app.App, request: llm.Chat): llm.Reply
+	if #self.pictures == 0 then
+		return llm.chat(request)
+	end
+	local with = table.clone(request)
+	with.attach = self.pictures
+	local ok, reply = pcall(llm.chat, with)
+	if ok then
+		return reply
+	elseif #self.doc.transcript == 0 or not failure.is(reply, "attachment-refused") then
+		return error(reply, 0)
+	end
+	self.pictures = {}
+	ui.say(self.t("evidence.no_pictures", { message = failure.of(reply).message }))
+	return llm.chat(request)
+end
+
 local AT = [[(?:^|[\s("'])@((?:~/|\.{1,2}/|/)?[\w.+@-][\w.+@/-]*[\w+-]|[\w+-])(?::([0-9]+)(?:-([0-9]+))?)?]]
 
 --- Takes the files in that a text names with `@`, with `:12-40` behind the name for these lines alone. What is no file and does not
@@ -154,7 +190,10 @@ function evidence.take_attached(self: app.App, value: string): { string }
 		taken += 1
 		local path, first, last = match.groups[1], tonumber(match.groups[2]), tonumber(match.groups[3])
 		if PICTURES[string.lower(string.match(path, "%.(%w+)$") or "")] then
-			take_picture(self, path, path, 0)
+			if not take_named_picture(self, path) then
+				ui.say(self.t("evidence.missing", { name = path }))
+				table.insert(missing, path)
+			end
 			continue
 		end
 		local meant = code.looks_like_file(path) or string.find(path, "/", 1, true) ~= nil

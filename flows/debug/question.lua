@@ -4,12 +4,12 @@
 
 local app = require("./app")
 local code = require("./code")
+local evidence = require("./evidence")
 local history = require("./history")
 local intent = require("./intent")
 local json = require("@nietz/json")
 local leak_rules = require("./leak_rules")
 local list = require("../common/list")
-local llm = require("@nietz/llm")
 local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local quotes = require("@nietz/quotes")
@@ -163,12 +163,11 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 	end
 	local model = ""
 	for try = 0, RETRIES do
-		local reply = llm.chat({
+		local reply = evidence.ask(self, {
 			persona = voice,
 			vars = { lang = self.lang },
 			system = system,
 			messages = messages,
-			attach = if #self.pictures > 0 then self.pictures else nil,
 			max_tokens = MAX_TOKENS,
 		})
 		model = reply.model

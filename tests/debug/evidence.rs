@@ -20,6 +20,9 @@ const TRACE: &str = "Traceback (most recent call last):\n  File \"app/main.py\",
                      File \"app/rows.py\", line 2, in <genexpr>\n    return sum(int(row) for row in rows)\n\
                      ValueError: invalid literal for int() with base 10: 'n/a'\n";
 
+/// The smallest PNG that a program writes: one pixel.
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\0\x05\0\x01\xff\x89\x99=\x1d\0\0\0\0IEND\xaeB`\x82";
+
 fn project() -> Desk {
     Desk::new()
         .file("app/main.py", "from rows import total, read\n\nprint(total(read()))\n")
@@ -249,8 +252,6 @@ fn what_passes_or_cannot_run_at_the_start_is_said_to() {
 
 #[test]
 fn attachments_are_evidence_and_images_go_with_the_question() {
-    // The smallest PNG that a program writes: one pixel.
-    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\0\x05\0\x01\xff\x89\x99=\x1d\0\0\0\0IEND\xaeB`\x82";
     let desk = project().file("server.log", "boot\nstale key\n");
     std::fs::write(desk.env.path("screen.png"), PNG).expect("it can be written");
     let ended = desk.talk([PROBLEM, "--attach", "server.log", "screen.png"], &["exit", ""]).exits(0);
@@ -261,6 +262,45 @@ fn attachments_are_evidence_and_images_go_with_the_question() {
     let pieces = evidence(&desk);
     assert_eq!((&pieces[0]["kind"], &pieces[0]["text"]), (&json!("attachment"), &json!("boot\nstale key\n")));
     assert_eq!((&pieces[1]["name"], &pieces[1]["bytes"]), (&json!("screen.png"), &json!(PNG.len())));
+}
+
+#[test]
+fn an_image_in_an_answer_is_shown_where_the_model_can_see_and_ends_no_session_where_it_cannot() {
+    let desk = project();
+    std::fs::write(desk.env.path("screen.png"), PNG).expect("it can be written");
+    let ended = desk.talk([PROBLEM], &["see @gone.png", "and @screen.png", "exit", ""]).exits(0);
+    says(&ended, &["There is no file `gone.png`.", "Evidence: `screen.png`, which the model is shown as it is."]);
+    let asked = desk.asked(For::Question);
+    assert!(!asked[1].body.to_string().contains("data:image") && asked[2].body.to_string().contains("data:image/png"));
+    let blind = project();
+    std::fs::write(blind.env.path("screen.png"), PNG).expect("it can be written");
+    let call = blind.env.run_on("openai/gpt-3.5-turbo", [FLOW, PROBLEM]);
+    let ended = call.stdin("see @screen.png\nexit\n\n").go().exits(0);
+    says(&ended, &["The model is not shown what it cannot see"]);
+    assert_eq!(blind.asked(For::Question).len(), 2);
+}
+
+#[test]
+fn what_was_shown_is_the_developers_own_and_may_be_quoted() {
+    let quoting = "Line 2 has `total = sum(int(row) for row in rows)`; what is `row` in the third turn?";
+    for (shown, tries) in [("one\ntotal = sum(int(row) for row in rows)\n", 1), ("one\ntwo\n", 3)] {
+        let desk = Desk::with(move |what, _| (what == For::Question).then(|| quoting.to_owned()));
+        plain(&desk, ["why?"]).stdin(shown).go().exits(7);
+        assert_eq!(desk.asked(For::Question).len(), tries, "{shown}");
+    }
+}
+
+#[test]
+fn of_a_long_difference_the_files_that_are_left_out_are_named() {
+    let desk = project().file(".gitignore", ".nietzschian/\n");
+    git::init(&desk.env.workspace());
+    desk.env.write("a/table.csv", "row;row;row;row;row;row;row\n".repeat(9000));
+    desk.env.write("b.py", "b = 1\n");
+    let ended = desk.talk([PROBLEM, "--diff", "HEAD"], &["exit", ""]).exits(0);
+    says(&ended, &["in 2 files (1 of them too long to be shown)"]);
+    assert!(
+        first(&desk).contains("+b = 1") && first(&desk).contains("Left out, because it is long: a/table.csv (1 hunks)")
+    );
 }
 
 /// All that stands in the first request, wherever its texts are.

@@ -6,6 +6,7 @@ local app = require("./debug/app")
 local clock = require("@nietz/clock")
 local converse = require("./debug/converse")
 local ending = require("./debug/ending")
+local evidence = require("./debug/evidence")
 local git = require("@nietz/git")
 local intensity = require("./debug/intensity")
 local judge = require("./debug/judge")
@@ -24,12 +25,9 @@ local translations = require("./common/translations")
 local ui = require("@nietz/ui")
 local verifier = require("./debug/verifier")
 
-local function ask_problem(params: nietz.Values, t: translations.Translate): string
-	local given = text.trim(params.problem or "")
-	if given == "" and params.problem == nil then
-		given = text.trim((ui.ask({ id = "problem", prompt = t("problem.ask") })))
-	end
-	if given == "" then
+local function ask_problem(ctx: nietz.Context, t: translations.Translate): evidence.Problem
+	local given = evidence.problem(ctx) or { description = text.trim((ui.ask({ id = "problem", prompt = t("problem.ask") }))) }
+	if given.description == "" then
 		nietz.usage(t("problem.empty"), t("problem.hint"))
 	end
 	return given
@@ -48,9 +46,9 @@ local function run(ctx: nietz.Context)
 	local params = ctx.params
 	local code = lang.code(ctx.lang)
 	local t = lang.translator(code)
-	local description = ask_problem(params, t)
-	if params.verify ~= nil then
-		-- Fails where there is no repository, because the command could not be run: better now than after an hour.
+	local problem = ask_problem(ctx, t)
+	if params.verify ~= nil or params.run ~= nil or params.diff ~= nil then
+		-- Fails where there is no repository: better now than after an hour.
 		git.head()
 	end
 	local voices = intensity.voices()
@@ -59,7 +57,7 @@ local function run(ctx: nietz.Context)
 		question.own_questions(voice, code)
 	end
 	local voice = intensity.find(params.intensity, voices)
-	local doc = session.new(random.uuid(), clock.now(), description, intensity.nearest(voice))
+	local doc = session.new(random.uuid(), clock.now(), problem.description, intensity.nearest(voice))
 	session.note_voice(doc, voice.slug)
 	local self = app.new(doc, ctx.run, code, params, voice.slug)
 	app.save(self)
@@ -68,8 +66,9 @@ local function run(ctx: nietz.Context)
 		ui.say(t("no_verifier"))
 	end
 	if params.memory then
-		show_memory(description, code, t)
+		show_memory(problem.description, code, t)
 	end
+	evidence.take_given(self, ctx, problem)
 	-- Turns are saved as they come. A failure is not handled here, because resuming a run tries again what ended it.
 	return ending.finish(self, converse.run(self))
 end
@@ -81,15 +80,25 @@ return nietz.flow({
 	host_api = 2,
 	summary = "Questions you until you find the root cause yourself, and shows how your debugging grows",
 	params = {
-		problem = { type = "string", positional = true, order = 1, help = "What goes wrong, in your words; files that you name are read" },
+		problem = {
+			type = "string",
+			positional = true,
+			order = 1,
+			help = "What goes wrong, in your words; files that you name are read, @FILE or @FILE:12-40 is shown whole; - is what comes by a pipe",
+		},
+		diff = { type = "revision", help = "Show how the files differ from this revision: HEAD is what is not committed" },
+		run = { type = "string", help = "A command that shows the problem, run in a sandbox; its output is shown, and again by /again" },
 		intensity = {
 			type = "string",
 			short = "i",
 			default = "nietzsche",
 			help = "Who asks, from the mildest to the hardest: socrates, nietzsche, zarathustra, or a persona of yours with the tag `intensity`",
 		},
-		verify = { type = "string", help = "A command that shows whether the fix holds, run in a sandbox when you say that it is solved" },
-		verify_seconds = { type = "number", default = 600, min = 1, help = "How long that command may take" },
+		verify = {
+			type = "string",
+			help = "A command that shows whether the fix holds, run in a sandbox at the start and when you say that it is solved",
+		},
+		verify_seconds = { type = "number", default = 600, min = 1, help = "How long each of these commands may take" },
 		verifier = { type = "boolean", default = true, help = "Check replies by the rules alone, without a second model call" },
 		verifier_model = { type = "string", help = "The model that reads replies for leaks [default: the run's, unless it is a local one]" },
 		memory = { type = "boolean", default = true, help = "Do not ask what earlier debugging sessions (debug-memory) knew" },
@@ -99,7 +108,8 @@ return nietz.flow({
 			help = "How many tokens the model takes in one call [default: what is known of it, else 32768]",
 		},
 	},
-	permissions = { llm = true, files = true, git = true, exec = { "{verify}" } },
+	attachments = "piped",
+	permissions = { llm = true, files = true, git = true, exec = { "{run}", "{verify}" } },
 	budget = { calls = 1000 },
 	personas = { intensity = "./debug/voice.schema.json" },
 	collections = {

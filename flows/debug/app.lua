@@ -5,6 +5,7 @@
 local ask = require("../common/ask")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
+local excerpt = require("./excerpt")
 local lang = require("./lang")
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")
@@ -15,9 +16,6 @@ local translations = require("../common/translations")
 
 local app = {}
 
---- A file that the developer named. `focus` are the lines that they named, `excerpt` what prompts show of it.
-export type CodeFile = { path: string, text: string, lines: { string }, focus: { number }, excerpt: string, excerpt_note: string? }
-
 export type App = {
 	doc: session.Doc,
 	--- The run's id.
@@ -27,7 +25,10 @@ export type App = {
 	params: nietz.Values,
 	--- The slug of the persona that asks now.
 	voice: string,
-	code_files: { CodeFile },
+	--- The files that the developer named, and the evidence, in the order in which they came.
+	code_files: { excerpt.Shown },
+	--- Images and PDFs that go with each question: what the run was given, and paths.
+	pictures: { llm.Attached | string },
 	--- The file names that were looked for already, found or not: nobody is asked for one twice.
 	requested_paths: { [string]: boolean },
 	--- A summary of the first turns, and how many turns it covers.
@@ -37,8 +38,8 @@ export type App = {
 	already_used: { string },
 	--- The size of the model's context window, in tokens.
 	context_tokens: number,
-	--- How often the command of `--verify` was run.
-	fix_checks: number,
+	--- How often a command of the developer's was run.
+	commands_run: number,
 }
 
 local sessions = documents.collection("sessions")
@@ -56,12 +57,13 @@ function app.new(doc: session.Doc, run: string, code: string, params: nietz.Valu
 		params = params,
 		voice = voice,
 		code_files = {},
+		pictures = {},
 		requested_paths = {},
 		summary = nil,
 		summarised_turns = 0,
 		already_used = {},
 		context_tokens = params.context or llm.window() or UNKNOWN_WINDOW,
-		fix_checks = 0,
+		commands_run = 0,
 	}
 end
 

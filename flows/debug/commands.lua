@@ -37,6 +37,11 @@ function commands.endings(t: translations.Translate): { ui.Command }
 	}
 end
 
+--- Returns the command that runs the developer's own command again.
+function commands.again(t: translations.Translate): ui.Command
+	return { name = "again", summary = t("commands.again") }
+end
+
 --- Returns the command that leaves a question out.
 function commands.skipping(t: translations.Translate): { ui.Command }
 	return { { name = "skip", summary = t("commands.skip"), words = { "skip", "passer" } } }

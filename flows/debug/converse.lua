@@ -6,6 +6,7 @@ local app = require("./app")
 local clock = require("@nietz/clock")
 local code = require("./code")
 local commands = require("./commands")
+local evidence = require("./evidence")
 local fix_check = require("./fix_check")
 local intensity = require("./intensity")
 local intent = require("./intent")
@@ -32,6 +33,9 @@ export type Step = { asked: question.NextQuestion?, outcome: Outcome? }
 --- Returns the first line that is not empty: an empty one is no answer.
 local function listen(self: app.App): Said
 	local offered = commands.endings(self.t)
+	if evidence.can_run_again(self) then
+		table.insert(offered, commands.again(self.t))
+	end
 	while true do
 		local said, command, line = ui.ask({
 			id = "answer",
@@ -98,11 +102,24 @@ local function take_response(self: app.App, turn: session.Turn, missing: { strin
 	return next_question
 end
 
+--- Takes in the files that a text names and those that it attaches. Returns the names that were not found.
+local function take_named(self: app.App, value: string): { string }
+	local missing = evidence.take_attached(self, value)
+	for _, name in code.read_named(self, value, true) do
+		table.insert(missing, name)
+	end
+	return missing
+end
+
 --- By the command that a line is: what it does. A line that is none is an `answer`.
 local HANDLERS: { [string]: (self: app.App, turn: session.Turn, said: Said) -> Step } = {
 	answer = function(self, turn, said)
 		turn.response = said.text
-		return { asked = take_response(self, turn, code.read_named(self, said.text)) }
+		return { asked = take_response(self, turn, take_named(self, said.text)) }
+	end,
+	again = function(self, _turn, _said)
+		evidence.again(self)
+		return {}
 	end,
 	exit = function(_self, _turn, _said)
 		return { outcome = "abandoned" }
@@ -122,13 +139,13 @@ local HANDLERS: { [string]: (self: app.App, turn: session.Turn, said: Said) -> S
 		if ran == nil or ran.holds or ui.confirm({ id = "still-solved", prompt = self.t("verify.still"), default = false }) then
 			return { outcome = "solved" }
 		end
-		return { asked = question.next(self, turn.response, { failed_check = { exit = ran.exit, output = ran.output } }) }
+		return { asked = question.next(self, turn.response, { failed_check = { exit = ran.exit, output = fix_check.tail(ran.output) } }) }
 	end,
 }
 
 --- Leads the conversation to its end, and returns the outcome.
 function converse.run(self: app.App): Outcome
-	local missing = code.read_named(self, self.doc.problemDescription)
+	local missing = take_named(self, self.doc.problemDescription)
 	local asked: question.NextQuestion = question.next(self, nil, { opening = true, missing_files = missing })
 	while true do
 		local turn = ask_question(self, asked)

@@ -4,12 +4,12 @@
 
 local app = require("./app")
 local code = require("./code")
+local evidence = require("./evidence")
 local history = require("./history")
 local intent = require("./intent")
 local json = require("@nietz/json")
 local leak_rules = require("./leak_rules")
 local list = require("../common/list")
-local llm = require("@nietz/llm")
 local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local quotes = require("@nietz/quotes")
@@ -137,9 +137,11 @@ end
 function question.next(self: app.App, response: string?, notes: Notes): NextQuestion
 	local voice = app.voice(self)
 	local quote = if notes.failed_check then nil else pick_quote(self, response)
+	local named, shown = code.for_prompt(self)
 	local system = template.render("./prompts/system.md", {
 		language = self.t("language"),
-		code = if #self.code_files > 0 then code.for_prompt(self) else false,
+		code = if #named > 0 then named else false,
+		evidence = if #shown > 0 then shown else false,
 	})
 	local note = template.render("./prompts/note.md", {
 		opening = notes.opening or false,
@@ -161,7 +163,7 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 	end
 	local model = ""
 	for try = 0, RETRIES do
-		local reply = llm.chat({
+		local reply = evidence.ask(self, {
 			persona = voice,
 			vars = { lang = self.lang },
 			system = system,

@@ -84,7 +84,8 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
         )
         .hint("put it before the `--`"));
     }
-    let of_host = HostArgs::from_arg_matches(&matches).map_err(|error| Failure::new(Code::Usage, error.to_string()))?;
+    let mut of_host =
+        HostArgs::from_arg_matches(&matches).map_err(|error| Failure::new(Code::Usage, error.to_string()))?;
     let grants = match runs_commands {
         true => GrantArgs::from_arg_matches(&matches).map_err(|error| Failure::new(Code::Usage, error.to_string()))?,
         false => GrantArgs::default(),
@@ -122,6 +123,10 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
         return Err(Failure::new(Code::Usage, message).hint("give the text as @FILE, or the answers as a file"));
     }
     let own = session.flow.command(name.as_deref())?;
+    if own.takes_pipe && of_host.front.leaves_the_pipe() {
+        texts.attach_piped(&mut params)?;
+    }
+    of_host.front.stdin_taken = texts.taker_of_stdin().is_some();
     named::take_all(machine, &session.flow, own, &mut params)?;
     let begin = NewRun {
         command: name,

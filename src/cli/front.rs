@@ -25,6 +25,9 @@ pub(super) struct FrontArgs {
     /// Trust this folder with what it asks for, in this run alone: for CI
     #[arg(long, global = true)]
     pub trust: bool,
+    /// Whether standard input was read as a text, so that it answers nothing.
+    #[arg(skip)]
+    pub stdin_taken: bool,
 }
 
 impl FrontArgs {
@@ -36,6 +39,7 @@ impl FrontArgs {
             verbose: self.verbose || other.verbose,
             thoughts: self.thoughts || other.thoughts,
             trust: self.trust || other.trust,
+            stdin_taken: self.stdin_taken || other.stdin_taken,
         }
     }
 
@@ -44,12 +48,18 @@ impl FrontArgs {
         self.answers.as_deref().is_some_and(|path| path.as_os_str() == "-")
     }
 
+    /// Tells whether a pipe can be anything but answers.
+    pub(super) fn leaves_the_pipe(&self) -> bool {
+        !self.json && !self.answers_by_pipe()
+    }
+
     pub(super) fn front(&self) -> FrontOptions {
         let answers = self.answers.clone().filter(|_| !self.answers_by_pipe());
         FrontOptions {
             json: self.json,
             answers,
             by_pipe: self.answers_by_pipe(),
+            stdin_taken: self.stdin_taken,
             verbose: self.verbose,
             thoughts: self.thoughts,
         }

@@ -96,7 +96,7 @@ fn result_of_run(machine: &Machine, flow: &str, wanted: &str) -> Result<Value> {
 
 fn check_revision(machine: &Machine, wanted: &str) -> Result<()> {
     let repository =
-        Repository::new(&machine.workspace, &machine.worktrees(), "", &machine.environment, machine.config.git);
+        Repository::new(&machine.repository().0, &machine.worktrees(), "", &machine.environment, machine.config.git);
     match repository.resolve(wanted) {
         Ok(Some(_)) => Ok(()),
         Ok(None) => {

@@ -5,6 +5,7 @@
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 
+use rustix::fs::FileType;
 use serde_json::{Map, Value};
 
 use crate::cli::output;
@@ -39,6 +40,8 @@ pub(super) struct TextReader {
     pub files: Vec<Vec<u8>>,
     /// Images and PDFs that stood where a text can: what params have of them, and where they came from.
     moved: Vec<(Value, ParamOrigin)>,
+    /// Where standard input would have come from, had it not been empty.
+    empty_pipe: Option<ParamOrigin>,
     /// How many bytes the attachments have so far.
     attached: u64,
 }
@@ -180,10 +183,38 @@ impl TextReader {
         Ok(value)
     }
 
+    /// Adds what comes by a pipe to the attachments, if nothing else took it. A terminal, a device and a connection are no pipe.
+    ///
+    /// # Errors
+    ///
+    /// `usage` as for [`TextReader::attach`].
+    pub(super) fn attach_piped(&mut self, params: &mut Value) -> Result<()> {
+        let is_piped = rustix::fs::fstat(std::io::stdin())
+            .is_ok_and(|stat| matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::RegularFile));
+        let Some(params) = params.as_object_mut().filter(|_| is_piped && self.taker_of_stdin().is_none()) else {
+            return Ok(());
+        };
+        let count = params.get(ATTACH).and_then(Value::as_array).map_or(0, Vec::len);
+        let given = self.attach(ATTACH, Some(count), "-")?;
+        // An empty pipe shows nothing, and has no answers either.
+        if given != "" {
+            let all = params.entry(ATTACH).or_insert_with(|| Value::Array(Vec::new()));
+            all.as_array_mut().into_iter().for_each(|all| all.push(given.clone()));
+        } else {
+            self.empty_pipe = self.origins.pop();
+        }
+        Ok(())
+    }
+
     /// Returns the param that standard input was given to.
     pub(super) fn taker_of_stdin(&self) -> Option<&str> {
         let moved = self.moved.iter().map(|(_, origin)| origin);
-        self.origins.iter().chain(moved).find(|origin| origin.kind == PIPE).map(|origin| origin.param.as_str())
+        self.origins
+            .iter()
+            .chain(moved)
+            .chain(&self.empty_pipe)
+            .find(|origin| origin.kind == PIPE)
+            .map(|origin| origin.param.as_str())
     }
 }
 

@@ -12,12 +12,13 @@ use serde_json::Value;
 
 use super::attachments::AttachmentStore;
 use super::confined::{Access, ConfinedDir, SizeLimit, invalid};
+use super::file_lines;
 use super::globs::{globs, limit_files};
 use super::path;
 use crate::error::{Code, Failure, Result};
 use crate::model::attachment::AttachedFile;
 use crate::model::collection::Collection;
-use crate::model::effect::files::{FileOp, FileOutcome, FileText, FoundFiles};
+use crate::model::effect::files::{FileLines, FileOp, FileOutcome, FileText, FoundFiles};
 use crate::model::media;
 use crate::model::path_template::PathTemplate;
 use crate::model::text::{excerpt, shell};
@@ -107,6 +108,7 @@ impl Files {
     pub fn perform(&self, op: &FileOp) -> Result<FileOutcome> {
         Ok(match op {
             FileOp::Read { path } => FileOutcome::Read(self.read(path)?),
+            FileOp::ReadLines { path, from, count } => FileOutcome::ReadLines(self.read_lines(path, *from, *count)?),
             FileOp::Attach { path } => FileOutcome::Attach(self.attach(path)?),
             FileOp::Find { glob } => FileOutcome::Find(self.find(glob)?),
         })
@@ -118,6 +120,14 @@ impl Files {
         let bytes = LARGEST.contents(file, path, |error| Failure::io(&full, "read", &error))?;
         let text = String::from_utf8(bytes).map_err(|_| invalid(path, "is not UTF-8 text"))?;
         Ok(Some(FileText { path: shown, text }))
+    }
+
+    /// Returns some lines of a file, which may be larger than what [`Files::read`] takes; `None` if it does not exist.
+    fn read_lines(&self, path: &str, from: i64, count: u64) -> Result<Option<FileLines>> {
+        let Some(OpenedFile { file, full, shown }) = self.open(path)? else { return Ok(None) };
+        let found = file_lines::read(file, (path, from, count), |error| Failure::io(&full, "read", &error))?;
+        let file_lines::ReadLines { text, first, count, cut, lines, bytes, sha256 } = found;
+        Ok(Some(FileLines { path: shown, text, first, count, cut, lines, bytes, sha256 }))
     }
 
     /// Returns a file that is to go with a message, and keeps an image or a PDF; `None` if it does not exist.
@@ -351,6 +361,24 @@ mod tests {
         assert_eq!(granted.read("~/secret").unwrap_err().code, Code::PermissionRefused);
         let folder = Files::new(&root, std::slice::from_ref(&home), None);
         assert_eq!(folder.read(&outside).unwrap(), text(&outside, "two\n"));
+    }
+
+    #[test]
+    fn lines_of_a_file_are_read_as_far_as_it_may_be_read() {
+        let work = tempfile::tempdir().unwrap();
+        fs::create_dir_all(work.path().join(".git")).unwrap();
+        fs::write(work.path().join("a.log"), "one\ntwo\nthree\n").unwrap();
+        fs::write(work.path().join(".git/config"), "x").unwrap();
+        fs::write(work.path().join("blob"), [0, 1]).unwrap();
+        let files = Files::new(work.path(), &[], None);
+        let found = files.read_lines("a.log", -2, 2).unwrap().unwrap();
+        assert_eq!((found.path.as_str(), found.text.as_str(), found.first, found.lines), ("a.log", "two\nthree", 2, 3));
+        assert_eq!(files.read_lines("none.log", 1, 1).unwrap(), None);
+        for (path, code) in
+            [(".git/config", Code::PathRefused), ("blob", Code::RequestInvalid), ("../x", Code::PermissionRefused)]
+        {
+            assert_eq!(files.read_lines(path, 1, 1).unwrap_err().code, code, "{path}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub(crate) mod attachments;
 mod confined;
 pub mod documents;
 pub(crate) mod exec;
+mod file_lines;
 pub(crate) mod files;
 pub mod git;
 mod globs;

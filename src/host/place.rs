@@ -8,6 +8,8 @@ use crate::error::{Failure, Result};
 pub(crate) struct CommandPlace {
     /// The worktree.
     pub folder: PathBuf,
+    /// Where in the worktree the command starts.
+    pub start: PathBuf,
     /// The folder that dependencies are from.
     pub project: PathBuf,
     /// The worktree's folder for builds.
@@ -19,7 +21,8 @@ pub(crate) struct CommandPlace {
 impl CommandPlace {
     /// Returns a place that is a folder and nothing else.
     pub(crate) fn only(folder: &Path) -> CommandPlace {
-        CommandPlace { folder: folder.to_owned(), project: folder.to_owned(), builds: None, git: None }
+        let (start, project) = (folder.to_owned(), folder.to_owned());
+        CommandPlace { folder: folder.to_owned(), start, project, builds: None, git: None }
     }
 }
 

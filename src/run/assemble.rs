@@ -50,8 +50,9 @@ pub fn assemble(
 ) -> Result<(Rc<Gate>, FlowInput)> {
     let flow = &session.flow;
     let environment = &machine.environment;
-    let repository =
-        Repository::new(&machine.workspace, &machine.worktrees(), &open.run, environment, machine.config.git);
+    let (top, below) = machine.repository();
+    let repository = Repository::new(&top, &machine.worktrees(), &open.run, environment, machine.config.git);
+    let repository = repository.starting_in(below);
     let world = World {
         run: open.run.clone(),
         models: parts.models,

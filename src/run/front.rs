@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::host::FrontEnd;
 use crate::host::telemetry::{self, TracingFrontEnd};
 use crate::host::ui::answers::Answers;
-use crate::host::ui::{self, Mode};
+use crate::host::ui::{self, AnswersFrom, Mode};
 use crate::model::event::Event;
 use crate::model::question::Question;
 use crate::run::machine::Machine;
@@ -24,6 +24,8 @@ pub struct FrontOptions {
     pub answers: Option<PathBuf>,
     /// Whether the user said that a pipe answers questions; if not, they are told when it does.
     pub by_pipe: bool,
+    /// Whether standard input was a text of the run: questions are then answered at the terminal, where there is one.
+    pub stdin_taken: bool,
     /// Each request to a model and its reply are shown, too.
     pub verbose: bool,
     /// Models are asked to show what they think.
@@ -47,7 +49,12 @@ impl FrontOptions {
     /// Those of [`Answers::open`] and [`TracingFrontEnd::open`].
     pub fn open(&self, machine: &Machine, run: &str) -> Result<OpenFront> {
         let mode = if self.json { Mode::Json } else { Mode::Auto };
-        let front_end = ui::open(mode, self.by_pipe, run, &machine.environment, &machine.redactor());
+        let answers = match (self.stdin_taken, self.by_pipe) {
+            (true, _) => AnswersFrom::Terminal,
+            (false, true) => AnswersFrom::SaidPipe,
+            (false, false) => AnswersFrom::Stdin,
+        };
+        let front_end = ui::open(mode, answers, run, &machine.environment, &machine.redactor());
         let (mut shown, answers): (Rc<dyn FrontEnd>, _) = match &self.answers {
             None => (Rc::from(front_end), None),
             Some(path) => {

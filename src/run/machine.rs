@@ -18,7 +18,7 @@ use crate::pack::tree::{PackTree, Root};
 use crate::pack::trust::TrustFile;
 use crate::run::config::Config;
 use crate::run::folders::UserFolders;
-use crate::run::project::Project;
+use crate::run::project::{self, Found, Project};
 
 /// The machine and the user, as this process found them.
 pub struct Machine {
@@ -92,6 +92,16 @@ impl Machine {
         self.config = Config::read(&self.config_path())?;
         self.keys = self.keys_file().read()?;
         self.config.take_project(&self.project_config_path())
+    }
+
+    /// Returns the top of the workspace's repository, and the way from there to the workspace. A workspace that the user named is
+    /// the top itself, or has no repository.
+    pub(crate) fn repository(&self) -> (PathBuf, PathBuf) {
+        if self.project.found == Found::Named || self.workspace != self.project.folder {
+            return (self.workspace.clone(), PathBuf::new());
+        }
+        let home = self.variable("HOME").and_then(|home| Path::new(home).canonicalize().ok());
+        project::repository_around(&self.workspace, home.as_deref())
     }
 
     /// Returns the same user and machine with another workspace.

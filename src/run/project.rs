@@ -105,6 +105,21 @@ pub(crate) fn repository(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok())
 }
 
+/// Returns the top of the repository that a workspace is in, and the way from there to the workspace: the workspace itself, and no
+/// way, if it is in none. As for projects, a folder above counts only if nobody but the user can have put a repository there; and
+/// a repository of the whole home is not that of a folder in it.
+pub(crate) fn repository_around(workspace: &Path, home: Option<&Path>) -> (PathBuf, PathBuf) {
+    for folder in workspace.ancestors() {
+        if folder != workspace && (home == Some(folder) || not_the_user_s(folder).is_some()) {
+            break;
+        }
+        if let (true, Ok(below)) = (folder.join(".git").symlink_metadata().is_ok(), workspace.strip_prefix(folder)) {
+            return (folder.to_owned(), below.to_owned());
+        }
+    }
+    (workspace.to_owned(), PathBuf::new())
+}
+
 /// Tells why others could have put a project into a folder. A sticky folder keeps its files from being replaced, and anyone
 /// can add some; a folder of the system's belongs to nobody's project.
 fn not_the_user_s(folder: &Path) -> Option<String> {

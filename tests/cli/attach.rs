@@ -157,7 +157,7 @@ fn answers_come_from_a_file_or_a_pipe_beside_attachments() {
 #[test]
 fn a_manifest_says_it_in_one_way() {
     for (declared, why) in [
-        ("attachments = 'yes'", "attachments must be true or false"),
+        ("attachments = 'yes'", "attachments must be true, false or \"piped\""),
         ("attachments = true, params = { attach = { type = 'string' } }", "`attach` is no name for a param"),
         ("params = { files = { type = 'attachment' } }", "attachments are no param"),
     ] {

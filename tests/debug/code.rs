@@ -1,5 +1,7 @@
 //! Code that the developer names is read, numbered and trimmed; nothing outside is read unasked; long traces are cut.
 
+use serde_json::json;
+
 use super::desk::{Desk, For, PROBLEM, all_of, said, says};
 
 /// What the model was sent for its first question.
@@ -59,8 +61,9 @@ fn what_is_outside_of_the_workspace_is_read_only_when_granted() {
     let name = path.display().to_string();
     let problem = format!("it breaks in {name}");
     let desk = Desk::new();
-    let ended = desk.talk([problem.as_str()], &["exit", ""]).exits(0);
+    let ended = desk.talk([problem.as_str()], &["", "exit", ""]).exits(0);
     says(&ended, &["was not read", "is outside of the workspace", "--allow-read"]);
+    assert_eq!(ended.asked(), ["outside", "answer", "reflection"]);
     assert!(!first(&desk).contains("secret_of_other"));
     assert_eq!(desk.saved()["codeFiles"], serde_json::json!([]));
     let folder = path.parent().expect("it has one").display().to_string();
@@ -73,6 +76,40 @@ fn what_is_outside_of_the_workspace_is_read_only_when_granted() {
     std::os::unix::fs::symlink(&path, linked.env.path("link.py")).expect("it can be made");
     linked.talk(["it breaks in link.py"], &["exit", ""]).exits(0);
     assert!(!first(&linked).contains("secret_of_other"));
+}
+
+#[test]
+fn a_file_outside_is_granted_within_the_session_and_nothing_is_paid_for_twice() {
+    let outside = tempfile::tempdir().expect("a folder");
+    let path = outside.path().canonicalize().expect("it is there").join("other.py");
+    std::fs::write(&path, "value_of_other = 1\n").expect("it can be written");
+    let folder = path.parent().expect("it has one").display().to_string();
+    let desk = Desk::new();
+    let mention = format!("it is read in {}", path.display());
+    let left = desk.talk([PROBLEM], &[mention.as_str()]).exits(7);
+    let prompt = left.of_type("asked").last().expect("a question is open")["question"]["prompt"].to_string();
+    assert!(prompt.contains(&format!("nietz resume r1 --allow-read {folder}")), "{prompt}");
+    let calls = desk.server.calls();
+    let ended = desk.env.resume().args(["--allow-read", &folder]).stdin("\nexit\n\n").go().exits(0);
+    says(&ended, &[&format!("Read `{}`, 1 lines.", path.display())]);
+    assert!(all_of(&desk.asked(For::Question)[1]).contains("value_of_other"));
+    assert_eq!(desk.asked(For::Question).len(), 2, "{calls} calls before");
+}
+
+#[test]
+fn files_that_are_known_by_their_names_alone_are_read_and_words_like_them_are_words() {
+    let desk = Desk::new()
+        .file("Dockerfile", "FROM scratch\n")
+        .file("build/Makefile.am", "all:\n")
+        .file(".env.example", "KEY=\n")
+        .file(".github/workflows/ci.yml", "on: push\n")
+        .file("go.mod", "module shop\n");
+    let problem =
+        "the Dockerfile, build/Makefile.am, .env.example and .github/workflows/ci.yml; go.mod too. No Jenkinsfile here";
+    let ended = desk.talk([problem], &["exit", ""]).exits(0);
+    assert_eq!(ended.asked(), ["answer", "reflection"], "{}", said(&ended));
+    let read = json!(["Dockerfile", "build/Makefile.am", ".env.example", ".github/workflows/ci.yml", "go.mod"]);
+    assert_eq!(desk.saved()["codeFiles"], read);
 }
 
 #[test]

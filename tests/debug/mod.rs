@@ -3,6 +3,7 @@
 mod checks;
 mod code;
 pub(crate) mod desk;
+mod evidence;
 mod growth;
 mod life;
 mod long;

@@ -56,3 +56,17 @@ fn without_a_repository_it_is_refused_before_anything_is_asked() {
     assert_eq!((ended.code, desk.server.calls()), (Some(1), 0), "{ended:?}");
     assert_eq!(ended.failure(), "git-missing");
 }
+
+#[test]
+fn in_a_folder_below_the_top_commands_start_there_and_all_of_the_repository_is_there() {
+    let desk = desk();
+    desk.env.write("shop/check.sh", "cat ../price.txt; pwd\nexit 3\n");
+    let lines = "solved\ny\n\n";
+    let call = desk.call([PROBLEM, "--verify", "sh check.sh", "--diff", "HEAD"]).within("shop").stdin(lines);
+    let ended = call.go().exits(0);
+    let place = desk.env.path("shop").canonicalize().expect("it is there").display().to_string();
+    says(&ended, &["`sh check.sh` ends with exit code 3", &format!("stale\n{place}\n")]);
+    assert!(super::desk::all_of(&desk.asked(For::Question)[0]).contains("shop/check.sh"), "the diff is of all");
+    let folder = desk.env.workspace();
+    assert_eq!(git::git(&folder, ["branch", "--format=%(refname:short)"]), "main");
+}

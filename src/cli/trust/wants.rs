@@ -83,7 +83,7 @@ pub(super) fn of_folder(machine: &Machine) -> Result<(Items, Vec<Failure>)> {
     }
     // A folder that is not a repository, or not a readable one, has no filters.
     let repository =
-        Repository::new(&machine.workspace, &machine.worktrees(), "", &machine.environment, machine.config.git);
+        Repository::new(&machine.repository().0, &machine.worktrees(), "", &machine.environment, machine.config.git);
     items.extend(repository.filters().unwrap_or_default());
     Ok((items, unread))
 }

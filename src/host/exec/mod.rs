@@ -227,7 +227,7 @@ impl Commands {
             CommandLine::Shell(text) => vec!["sh".to_owned(), "-c".to_owned(), text.clone()],
         };
         let mut helper = tokio::process::Command::new(&self.helper);
-        helper.args([helper::VERB, &policy.text()?, "--"]).args(words).current_dir(&policy.folder);
+        helper.args([helper::VERB, &policy.text()?, "--"]).args(words).current_dir(&policy.start);
         helper.env_clear().envs(environment::of(&self.environment, kept, &policy.private.join("tmp"), &self.grants));
         let both = writer.try_clone().map_err(|error| internal(&error))?;
         helper.stdin(Stdio::piped()).stdout(both).stderr(writer).process_group(0);

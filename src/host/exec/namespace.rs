@@ -141,7 +141,7 @@ fn mounts(policy: &Policy) -> std::io::Result<()> {
         let _ = std::fs::write("/proc/sys/kernel/pid_max", policy.tasks().max(LEAST_NUMBERS).to_string());
     }
     // Enters the folder again: the current folder is still the one below the new mount.
-    std::env::set_current_dir(&policy.folder)
+    std::env::set_current_dir(&policy.start)
 }
 
 /// Mounts pseudoterminals of this namespace's own.

@@ -186,6 +186,8 @@ pub(super) struct Policy {
     pub report: PathBuf,
     /// The worktree.
     pub folder: PathBuf,
+    /// Where in it the command starts.
+    pub start: PathBuf,
     /// The folder that is made for this command only.
     pub private: PathBuf,
     /// Whether there is a sandbox at all.
@@ -296,6 +298,7 @@ impl Policy {
         Ok(Policy {
             report: private.join("report"),
             folder: folder.to_owned(),
+            start: place.start.clone(),
             private: private.to_owned(),
             confine: !commands.grants.no_sandbox,
             net: commands.grants.net,

@@ -65,6 +65,8 @@ const OLDEST: (u32, u32) = (2, 38);
 #[derive(Clone)]
 pub struct Repository {
     workspace: PathBuf,
+    /// The folder of the workspace that the user works in: commands start in that of their worktree.
+    below: PathBuf,
     /// The folder of the worktrees, outside of the repository.
     worktrees: PathBuf,
     run: String,
@@ -141,6 +143,7 @@ impl Repository {
         let digest = crate::model::digest::Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
         Repository {
             workspace: workspace.to_owned(),
+            below: PathBuf::new(),
             // With links resolved, as git writes the path down.
             worktrees: path::resolved(worktrees).join(&digest[..8]),
             run: run.to_owned(),
@@ -155,6 +158,12 @@ impl Repository {
             remarks: Arc::default(),
             worktree_locks: Arc::default(),
         }
+    }
+
+    /// Lets commands start in this folder below the top of their worktree, if it is there.
+    #[must_use]
+    pub fn starting_in(self, below: PathBuf) -> Repository {
+        Repository { below, ..self }
     }
 
     /// Lets git run these commands of the repository's configuration ([`Repository::filters`]).
@@ -285,7 +294,9 @@ impl Repository {
             Some(from) => self.tree(from)?.folder,
             None => self.workspace.clone(),
         };
+        let start = tree.folder.join(&self.below);
         let place = CommandPlace {
+            start: if start.is_dir() { start } else { tree.folder.clone() },
             builds: Some(worktrees::builds_folder(&self.tree(builds.unwrap_or(&command.tree))?.folder)),
             folder: tree.folder,
             project,

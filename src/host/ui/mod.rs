@@ -30,8 +30,9 @@ pub(crate) mod terminal;
 mod verbose;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use self::hangup::TerminalReader;
 pub use self::hidden::hidden_line;
@@ -51,38 +52,59 @@ pub enum Mode {
     Json,
 }
 
-/// Returns the front end for this process's standard streams and this environment. It shows no secrets. Unless the user
-/// said so (`by_pipe`), the first answer from a pipe comes with a notice that it does.
+/// Where answers come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswersFrom {
+    /// Standard input, whatever it is; the first answer from a pipe comes with a notice that it does.
+    Stdin,
+    /// Standard input, and the user said that it is a pipe that answers.
+    SaidPipe,
+    /// The terminal that the process belongs to, because standard input was something else. If nobody sees questions there,
+    /// nobody answers.
+    Terminal,
+}
+
+/// Returns the front end for this process's standard streams and this environment. It shows no secrets.
 pub fn open(
     mode: Mode,
-    by_pipe: bool,
+    answers: AnswersFrom,
     run: &str,
     env: &BTreeMap<String, String>,
     redactor: &Redactor,
 ) -> Box<dyn FrontEnd> {
-    Box::new(RedactingFrontEnd::new(open_unredacted(mode, by_pipe, run, env, redactor), redactor.clone()))
+    Box::new(RedactingFrontEnd::new(open_unredacted(mode, answers, run, env, redactor), redactor.clone()))
 }
 
 fn open_unredacted(
     mode: Mode,
-    by_pipe: bool,
+    answers: AnswersFrom,
     run: &str,
     env: &BTreeMap<String, String>,
     redactor: &Redactor,
 ) -> Box<dyn FrontEnd> {
-    let (typed, seen) = (io::stdin().is_terminal(), io::stdout().is_terminal());
-    let input: Box<dyn BufRead + Send> = match typed {
-        true => Box::new(RedactedLines::new(BufReader::new(TerminalReader(io::stdin())), redactor.clone())),
-        false => Box::new(RedactedLines::new(BufReader::new(io::stdin()), redactor.clone())),
+    let seen = io::stdout().is_terminal();
+    let tty = match answers {
+        AnswersFrom::Terminal if mode == Mode::Auto && (seen || io::stderr().is_terminal()) => own_terminal(),
+        AnswersFrom::Terminal => None,
+        AnswersFrom::Stdin | AnswersFrom::SaidPipe if io::stdin().is_terminal() => {
+            io::stdin().as_fd().try_clone_to_owned().ok()
+        }
+        AnswersFrom::Stdin | AnswersFrom::SaidPipe => None,
+    };
+    let typed = tty.is_some();
+    let input: Box<dyn BufRead + Send> = match tty.as_ref().map(OwnedFd::try_clone) {
+        Some(Ok(tty)) => {
+            Box::new(RedactedLines::new(BufReader::new(TerminalReader(File::from(tty))), redactor.clone()))
+        }
+        _ => Box::new(RedactedLines::new(BufReader::new(io::stdin()), redactor.clone())),
     };
     if mode == Mode::Json {
         return Box::new(Json::new(run, !is_null_device(io::stdin().as_fd()), input, Box::new(io::stdout())));
     }
     let features = TerminalFeatures::of(env);
-    if typed
-        && seen
+    if seen
         && features.moves
-        && let Ok(tty) = io::stdin().as_fd().try_clone_to_owned()
+        && let Some(tty) = tty
     {
         let err_colour = features.colour && io::stderr().is_terminal();
         let (out, err) = (Box::new(io::stdout()), Box::new(io::stderr()));
@@ -95,7 +117,12 @@ fn open_unredacted(
     };
     let streams = Streams { input, out: Box::new(io::stdout()), err: Box::new(io::stderr()) };
     let pipe = Pipe::new(run, questions, streams);
-    Box::new(if by_pipe { pipe } else { pipe.announcing() })
+    Box::new(if answers == AnswersFrom::SaidPipe { pipe } else { pipe.announcing() })
+}
+
+/// Opens the terminal that the process belongs to, if it belongs to one.
+fn own_terminal() -> Option<OwnedFd> {
+    File::options().read(true).write(true).open("/dev/tty").ok().map(OwnedFd::from)
 }
 
 /// Tells whether a stream is the device that has nothing to read.

@@ -61,11 +61,16 @@ pub struct Manifest {
     pub commands: BTreeMap<String, FlowCommand>,
 }
 
+/// What a manifest says of its attachments where a pipe brings one, too.
+const PIPED: &[u8] = b"piped";
+
 /// A function of a flow that the user can run, with its params.
 #[derive(Clone, Debug)]
 pub struct FlowCommand {
     pub summary: String,
     pub params: BTreeMap<String, Param>,
+    /// Whether what comes by a pipe is one of its attachments.
+    pub takes_pipe: bool,
     /// Whether it only looks: it changes nothing, asks nobody and calls no model, and leaves no run.
     pub reads_only: bool,
     pub run: Function,
@@ -340,10 +345,13 @@ fn read_command(reader: &ManifestReader<'_>, table: &Table, what: &str) -> Resul
             }
         }
     }
-    let takes_files = match table.raw_get("attachments") {
-        Ok(LuaValue::Nil) => false,
-        Ok(LuaValue::Boolean(takes_files)) => takes_files,
-        _ => reader.keep(Err(invalid(format!("{what}: attachments must be true or false")))).unwrap_or_default(),
+    let (takes_files, takes_pipe) = match table.raw_get("attachments") {
+        Ok(LuaValue::Nil) => (false, false),
+        Ok(LuaValue::Boolean(takes_files)) => (takes_files, false),
+        Ok(LuaValue::String(word)) if word.as_bytes() == PIPED => (true, true),
+        _ => reader
+            .keep(Err(invalid(format!("{what}: attachments must be true, false or \"piped\""))))
+            .unwrap_or_default(),
     };
     if takes_files && params.insert(ATTACH.to_owned(), attachment::param()).is_some() {
         reader.tell(invalid(format!("{what}: with attachments, `{ATTACH}` is no name for a param")));
@@ -367,7 +375,7 @@ fn read_command(reader: &ManifestReader<'_>, table: &Table, what: &str) -> Resul
     let nothing =
         || reader.lua.create_function(|_, ()| Ok(())).map_err(|error| crate::lua::vm_errors::from_error(&error));
     let run = run.map_or_else(nothing, Ok)?;
-    Ok(FlowCommand { summary: summary.unwrap_or_default(), params, reads_only, run })
+    Ok(FlowCommand { summary: summary.unwrap_or_default(), params, takes_pipe, reads_only, run })
 }
 
 fn read_settings(reader: &ManifestReader<'_>, table: &Table) -> Result<BTreeMap<String, Setting>> {

@@ -14,6 +14,8 @@ use crate::model::redact::Cleaner;
 pub enum FileOp {
     /// Reads the text of a file.
     Read { path: String },
+    /// Reads some lines of a text file of any usual size; a negative `from` counts from the end.
+    ReadLines { path: String, from: i64, count: u64 },
     /// Reads a file that is to go with a message; an image or a PDF is kept beside the journal.
     Attach { path: String },
     /// Finds the files of the workspace whose paths match a glob.
@@ -27,6 +29,8 @@ pub enum FileOutcome {
     /// `None` if there is no such file.
     Read(Option<FileText>),
     /// `None` if there is no such file.
+    ReadLines(Option<FileLines>),
+    /// `None` if there is no such file.
     Attach(Option<AttachedFile>),
     Find(FoundFiles),
 }
@@ -36,6 +40,24 @@ pub enum FileOutcome {
 pub struct FileText {
     pub path: String,
     pub text: String,
+}
+
+/// Some lines of a file, and what the whole file is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FileLines {
+    pub path: String,
+    pub text: String,
+    /// The number of the first line that `text` has.
+    pub first: u64,
+    /// How many lines `text` has.
+    pub count: u64,
+    /// Whether fewer lines are there than were asked for and exist, or a line is not whole.
+    pub cut: bool,
+    /// How many lines and bytes the file has.
+    pub lines: u64,
+    pub bytes: u64,
+    /// The SHA-256 of the file's bytes, in hex.
+    pub sha256: String,
 }
 
 /// The paths that match a glob.
@@ -77,9 +99,10 @@ impl EffectFacts for FileOp {
 
     fn redact(&mut self, cleaner: &Cleaner) {
         match self {
-            FileOp::Read { path: text } | FileOp::Attach { path: text } | FileOp::Find { glob: text } => {
-                cleaner.text(text)
-            }
+            FileOp::Read { path: text }
+            | FileOp::ReadLines { path: text, .. }
+            | FileOp::Attach { path: text }
+            | FileOp::Find { glob: text } => cleaner.text(text),
         }
     }
 }

@@ -3,6 +3,7 @@
 --- with its context; each line of the output is a verdict. Lines with a `label` are measured.
 
 local failure = require("../common/failure")
+local fenced = require("../common/fenced")
 local files = require("@nietz/files")
 local json = require("@nietz/json")
 local leak_rules = require("./leak_rules")
@@ -175,7 +176,7 @@ function judge.run(ctx: nietz.Context)
 		end
 	end
 	if #lines > 0 then
-		ui.say("```\n" .. table.concat(lines, "\n") .. "\n```")
+		ui.say(fenced.block(table.concat(lines, "\n")))
 	end
 	return { verdicts = json.array(verdicts), measured = measured }
 end

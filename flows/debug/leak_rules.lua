@@ -8,6 +8,7 @@ local quotes = require("@nietz/quotes")
 local reply_text = require("./reply_text")
 local text = require("@nietz/text")
 local word_lists = require("./word_lists")
+local yaml = require("@nietz/yaml")
 
 local leak_rules = {}
 
@@ -29,7 +30,8 @@ type Rule = {
 	most_terms: number,
 }
 
-local FILE = word_lists.FILE
+local FILE = yaml.load("./leaks.yaml")
+local WORDS = word_lists.FILE
 local RULES: { Rule } = {}
 for _, rule in FILE.rules do
 	for _, pattern in rule.patterns or { "" } do
@@ -47,8 +49,8 @@ for _, rule in FILE.rules do
 		})
 	end
 end
-local INVESTIGATION = word_lists.fill(FILE.investigation)
-local STEP = word_lists.fill(FILE.step)
+local INVESTIGATION = word_lists.fill(WORDS.investigation)
+local STEP = word_lists.fill(WORDS.step)
 local SUBJECT, FINE, VERB =
 	word_lists.fill(FILE.assertion.subject), word_lists.fill(FILE.assertion.fine), word_lists.fill(FILE.assertion.verb)
 --- The longest words of a reply that are told as a reason.
@@ -197,7 +199,7 @@ function leak_rules.read(reply: string, context: string, quote: string?): Readin
 		sentence.asserts = asserts(sentence, prepared.said)
 		local is_look = text.search(sentence.text, INVESTIGATION) ~= nil
 		for _, rule in RULES do
-			local spared = is_look and FILE.spared[rule.rule] or concept and rule.rule == "fact"
+			local spared = is_look and WORDS.spared[rule.rule] or concept and rule.rule == "fact"
 			if not spared and applies(rule, sentence) then
 				notice(rule.rule, rule.reason, sentence.shown, rule.weight, rule.hard)
 			end

@@ -233,7 +233,9 @@ local function split_sentences(value: string, said: string, kept: Kept): { Sente
 			local stop = text.search(line, [[(?:[.?!…]+["'”»)\]*_]*(?:\s|$)|[;:]\s+|\s+[—–]\s+)]], from)
 			local last = if stop then stop.last else #line
 			local marked = text.trim(string.sub(line, from, last))
-			local plain = string.gsub(intent.normalize(without_marks(marked)), "[*_]", "")
+			-- Without its accent, the French "where" would be "or".
+			local worded = string.gsub(string.gsub(without_marks(marked), "o\u{f9}", "lequel"), "O\u{f9}", "lequel")
+			local plain = string.gsub(intent.normalize(worded), "[*_]", "")
 			for _, mark in QUOTE_MARKS do
 				plain = string.gsub(plain, mark, "")
 			end
@@ -247,14 +249,12 @@ local function split_sentences(value: string, said: string, kept: Kept): { Sente
 					elseif looks then "look"
 					elseif is_any(plain, FORMS.order) and not is_any(plain, FORMS.no_order) then "order"
 					else "statement"
-				-- Without accents, the French "where" would be "or".
-				local where = if string.find(marked, "\u{f9}", 1, true) then string.gsub(plain, "%f[%a]ou%f[%A]", "lequel") else plain
 				local terms, fresh = count_terms(plain, said)
 				table.insert(found, {
 					text = plain,
 					shown = restore(marked, kept),
 					kind = kind,
-					asks_what = question and is_any(where, FORMS.what),
+					asks_what = question and is_any(plain, FORMS.what),
 					observes = looks or is_any(plain, FORMS.observe) and not is_any(plain, FORMS.no_observe),
 					quoted = string.find(marked, OPENED) ~= nil,
 					asserts = false,

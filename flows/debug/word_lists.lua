@@ -1,5 +1,5 @@
 --!strict
---- The word lists and patterns of `leaks.yaml`, and the technical words of `terms.yaml`, ready to be searched with.
+--- The word lists and forms of `leak_words.yaml`, and the technical words of `terms.yaml`, ready to be searched with.
 
 local list = require("../common/list")
 local text = require("@nietz/text")
@@ -7,7 +7,7 @@ local yaml = require("@nietz/yaml")
 
 local word_lists = {}
 
-word_lists.FILE = yaml.load("./leaks.yaml")
+word_lists.FILE = yaml.load("./leak_words.yaml")
 local TERMS = yaml.load("./terms.yaml")
 
 --- Makes `\w` and `\b` mean ASCII letters alone: texts have no accents here, and the compiled pattern stays small.
@@ -40,7 +40,7 @@ function word_lists.fill(pattern: string): string
 		out = string.gsub(out, "{([%l_]+)}", function(name: string): string
 			local words = word_lists.FILE.lists[name]
 			if words == nil then
-				error(`leaks.yaml has no list "{name}"`, 0)
+				error(`leak_words.yaml has no list "{name}"`, 0)
 			end
 			return "(?:" .. (string.gsub(words, "%s+", "|")) .. ")"
 		end)

@@ -35,6 +35,8 @@ export type App = {
 	already_used: { string },
 	--- The size of the model's context window, in tokens.
 	context_tokens: number,
+	--- Whether the developer was told that no verdict came on a reply.
+	told_unread: boolean,
 	--- How often the command of `--verify` was run.
 	fix_checks: number,
 }
@@ -58,6 +60,7 @@ function app.new(doc: session.Doc, code: string, params: nietz.Values, voice: st
 		summarised_turns = 0,
 		already_used = {},
 		context_tokens = params.context or llm.window() or UNKNOWN_WINDOW,
+		told_unread = false,
 		fix_checks = 0,
 	}
 end

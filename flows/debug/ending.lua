@@ -59,7 +59,6 @@ local function score_session(self: app.App)
 		},
 		schema = score_schema(),
 		label = self.t("doing.scoring"),
-		max_tokens = 200,
 	})
 	if ok and value ~= nil then
 		doc.skillScores, doc.scoredBy = value, "model"

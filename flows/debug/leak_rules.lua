@@ -13,7 +13,7 @@ local yaml = require("@nietz/yaml")
 local leak_rules = {}
 
 --- `excerpt` are the words of the reply that were noticed, as they were written.
-export type Leak = { rule: string, reason: string, excerpt: string }
+export type Leak = { rule: string, reason: string, excerpt: string, weight: number }
 --- What the rules find in a reply: the leak that refuses it at once, or what was noticed, the weightiest first, and how much all of it
 --- weighs. From 1 on it is a leak, where nobody else judges.
 export type Reading = { hard: Leak?, noticed: { Leak }, weight: number }
@@ -33,20 +33,22 @@ type Rule = {
 local FILE = yaml.load("./leaks.yaml")
 local WORDS = word_lists.FILE
 local RULES: { Rule } = {}
-for _, rule in FILE.rules do
-	for _, pattern in rule.patterns or { "" } do
-		table.insert(RULES, {
-			rule = rule.rule,
-			reason = rule.reason,
-			["in"] = rule["in"],
-			hard = rule.hard,
-			weight = rule.weight or 0,
-			pattern = word_lists.fill(pattern),
-			unless = if rule.unless then word_lists.fill(rule.unless) else nil,
-			terms = rule.terms or 0,
-			new_terms = rule.new_terms or 0,
-			most_terms = rule.most_terms or math.huge,
-		})
+for _, file in { FILE, yaml.load("./leak_signs.yaml") } do
+	for _, rule in file.rules do
+		for _, pattern in rule.patterns do
+			table.insert(RULES, {
+				rule = rule.rule,
+				reason = rule.reason,
+				["in"] = rule["in"],
+				hard = rule.hard,
+				weight = rule.weight,
+				pattern = word_lists.fill(pattern),
+				unless = if rule.unless then word_lists.fill(rule.unless) else nil,
+				terms = rule.terms or 0,
+				new_terms = rule.new_terms or 0,
+				most_terms = rule.most_terms or math.huge,
+			})
+		end
 	end
 end
 local INVESTIGATION = word_lists.fill(WORDS.investigation)
@@ -55,6 +57,8 @@ local SUBJECT, FINE, VERB =
 	word_lists.fill(FILE.assertion.subject), word_lists.fill(FILE.assertion.fine), word_lists.fill(FILE.assertion.verb)
 --- The longest words of a reply that are told as a reason.
 local EXCERPT = 80
+--- How many notices a verifier is told.
+local MOST_HINTS = 6
 
 --- Whether a rule looks at such a sentence.
 local function is_meant(place: string?, sentence: reply_text.Sentence): boolean
@@ -171,15 +175,15 @@ function leak_rules.read(reply: string, context: string, quote: string?): Readin
 			table.insert(sentences, sentence)
 		end
 	end
-	local weights: { [string]: number } = {}
+	local found: { [string]: boolean } = {}
 	local noticed: { Leak } = {}
 	local hard: Leak? = nil
 	local function notice(rule: string, reason: string, excerpt: string, weight: number, is_hard: boolean)
-		if weights[rule] ~= nil then
+		if found[rule] then
 			return
 		end
-		local leak = { rule = rule, reason = reason, excerpt = text.truncate(excerpt, EXCERPT) }
-		weights[rule] = weight
+		found[rule] = true
+		local leak = { rule = rule, reason = reason, excerpt = text.truncate(excerpt, EXCERPT), weight = weight }
 		table.insert(noticed, leak)
 		hard = hard or if is_hard then leak else nil
 	end
@@ -216,11 +220,11 @@ function leak_rules.read(reply: string, context: string, quote: string?): Readin
 		end
 	end
 	local weight = FILE.base
-	for _, one in weights do
-		weight += one
+	for _, one in noticed do
+		weight += one.weight
 	end
 	table.sort(noticed, function(one, other): boolean
-		return weights[one.rule] > weights[other.rule]
+		return one.weight > other.weight
 	end)
 	return { hard = hard, noticed = noticed, weight = weight }
 end
@@ -232,6 +236,25 @@ function leak_rules.find_leak(reply: string, context: string, quote: string?): L
 		return reading.hard
 	end
 	return reading.noticed[1]
+end
+
+--- Returns a leak as a reason: what it is, with the words that were read.
+function leak_rules.told(leak: Leak): string
+	return `{leak.reason} ("{leak.excerpt}")`
+end
+
+--- Returns what was noticed that speaks against a reply, for a verifier: the weightiest first.
+function leak_rules.hints(reading: Reading): { string }
+	local hints: { string } = {}
+	local told: { [string]: boolean } = {}
+	for _, leak in reading.noticed do
+		-- Several rules can notice the same words; they are told once.
+		if leak.weight > 0 and not told[leak.excerpt] and #hints < MOST_HINTS then
+			told[leak.excerpt] = true
+			table.insert(hints, leak_rules.told(leak))
+		end
+	end
+	return hints
 end
 
 return leak_rules

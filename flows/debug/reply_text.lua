@@ -42,7 +42,7 @@ local MARKED = "(%a+)(\xEE[\x80-\xBF][\x80-\xBF])"
 --- Quotation marks that are no part of a sentence.
 local QUOTE_MARKS = { "\u{ab}", "\u{bb}", "\u{201c}", "\u{201d}" }
 
-local OPENED = "^[\"\xC2\xE2][\xAB\x80]?\x9C?%s*%a"
+local OPENED = '^["\xC2\xE2][\xAB\x80]?\x9C?%s*%a'
 
 --- What was replaced so far, by number.
 type Kept = { string }

@@ -166,8 +166,10 @@ function judge.run(ctx: nietz.Context)
 		verdicts = all_by_verifier(cases, ctx.params.verifier_model)
 	else
 		verdicts = list.map(cases, judge.by_rules)
-		for _, verdict in if ctx.params.verifier then verdicts else {} do
-			verdict.reason = verdict.reason or "by the rules alone: a small model on this machine cannot be a verifier"
+		for _, verdict in verdicts do
+			if ctx.params.verifier then
+				verdict.reason = verdict.reason or "by the rules alone: a small model on this machine cannot be a verifier"
+			end
 		end
 	end
 	local measured = judge.measure(cases, verdicts)

@@ -35,20 +35,18 @@ local WORDS = word_lists.FILE
 local RULES: { Rule } = {}
 for _, file in { FILE, yaml.load("./leak_signs.yaml") } do
 	for _, rule in file.rules do
-		for _, pattern in rule.patterns do
-			table.insert(RULES, {
-				rule = rule.rule,
-				reason = rule.reason,
-				["in"] = rule["in"],
-				hard = rule.hard,
-				weight = rule.weight,
-				pattern = word_lists.fill(pattern),
-				unless = if rule.unless then word_lists.fill(rule.unless) else nil,
-				terms = rule.terms or 0,
-				new_terms = rule.new_terms or 0,
-				most_terms = rule.most_terms or math.huge,
-			})
-		end
+		table.insert(RULES, {
+			rule = rule.rule,
+			reason = rule.reason,
+			["in"] = rule["in"],
+			hard = rule.hard,
+			weight = rule.weight,
+			pattern = word_lists.any_of(rule.patterns),
+			unless = if rule.unless then word_lists.fill(rule.unless) else nil,
+			terms = rule.terms or 0,
+			new_terms = rule.new_terms or 0,
+			most_terms = rule.most_terms or math.huge,
+		})
 	end
 end
 local INVESTIGATION = word_lists.fill(WORDS.investigation)
@@ -63,7 +61,7 @@ local MOST_HINTS = 6
 --- Whether a rule looks at such a sentence.
 local function is_meant(place: string?, sentence: reply_text.Sentence): boolean
 	if place == "statement" then
-		return sentence.kind ~= "question"
+		return sentence.kind == "statement" or sentence.kind == "order"
 	elseif place == "told" then
 		return sentence.kind == "statement"
 	elseif place == "what" then
@@ -71,7 +69,9 @@ local function is_meant(place: string?, sentence: reply_text.Sentence): boolean
 	elseif place == "yes-no" then
 		return sentence.kind == "question" and not sentence.asks_what
 	elseif place == "unlooked" then
-		return sentence.kind ~= "look"
+		return sentence.kind ~= "look" and not sentence.experiment
+	elseif place == "experiment" then
+		return sentence.experiment
 	elseif place == "quoted" then
 		return sentence.quoted and (sentence.kind == "order" or sentence.kind == "look")
 	elseif place == "asserted" then
@@ -204,7 +204,7 @@ function leak_rules.read(reply: string, context: string, quote: string?): Readin
 		local is_look = text.search(sentence.text, INVESTIGATION) ~= nil
 		for _, rule in RULES do
 			local spared = is_look and WORDS.spared[rule.rule] or concept and rule.rule == "fact"
-			if not spared and applies(rule, sentence) then
+			if not spared and not found[rule.rule] and applies(rule, sentence) then
 				notice(rule.rule, rule.reason, sentence.shown, rule.weight, rule.hard)
 			end
 		end

@@ -4,7 +4,6 @@
 --- whoever is told of a sentence sees its own words.
 
 local intent = require("./intent")
-local list = require("../common/list")
 local text = require("@nietz/text")
 local word_lists = require("./word_lists")
 
@@ -22,6 +21,8 @@ export type Sentence = {
 	observes: boolean,
 	--- Whether it stands behind an opening quotation mark, and the developer did not say it.
 	quoted: boolean,
+	--- Whether it is an order whose outcome is asked for at once: an experiment, and not yet a fix.
+	experiment: boolean,
 	--- Whether it states something about the developer's system that they did not say; the rules find out.
 	asserts: boolean,
 	terms: number,
@@ -144,10 +145,10 @@ end
 
 --- Returns where the code ends of which a piece was found, and where it begins: names go on where no word would.
 local function whole_code(value: string, first: number, last: number): (number, number)
-	while first > 1 and string.find(string.sub(value, first - 1, first - 1), "[%w_.$@%]%)\"'/-]") ~= nil do
+	while first > 1 and string.find(string.sub(value, first - 1, first - 1), "[%w_.$@%]%)\"'/%-]") ~= nil do
 		first -= 1
 	end
-	while last < #value and string.find(string.sub(value, last + 1, last + 1), "[%w_$@%[%]%(\"'/-]") ~= nil do
+	while last < #value and string.find(string.sub(value, last + 1, last + 1), "[%w_$@%[%]%(\"'/%-]") ~= nil do
 		last += 1
 	end
 	return first, last
@@ -209,7 +210,7 @@ end
 --- Counts the technical words of a sentence, and those among them that are new.
 local function count_terms(plain: string, said: string): (number, number)
 	local terms, fresh = 0, 0
-	for word in string.gmatch(plain, "[%a][%w-]*") do
+	for word in string.gmatch(plain, "%a[%w%-]*") do
 		if #word >= 3 and word_lists.is_term(word) then
 			terms += 1
 			fresh += if was_said(word, said) then 0 else 1
@@ -218,10 +219,8 @@ local function count_terms(plain: string, said: string): (number, number)
 	return terms, fresh
 end
 
-local function is_any(plain: string, patterns: { string }): boolean
-	return list.some(patterns, function(pattern): boolean
-		return text.search(plain, pattern) ~= nil
-	end)
+local function has_form(plain: string, pattern: string): boolean
+	return text.search(plain, pattern) ~= nil
 end
 
 --- Splits a text into sentences. A colon ends one, too: the part before it only leads in.
@@ -240,23 +239,24 @@ local function split_sentences(value: string, said: string, kept: Kept): { Sente
 				plain = string.gsub(plain, mark, "")
 			end
 			-- An order behind an opening quotation mark is one all the same.
-			plain = text.trim((string.gsub(plain, "^[%s\"'(%[-]+", "")))
+			plain = text.trim((string.gsub(plain, "^[%s\"'(%[%-]+", "")))
 			if plain ~= "" then
 				local question = string.find(marked, "?", 1, true) ~= nil
-				local looks = is_any(plain, FORMS.look) and not is_any(plain, FORMS.no_look)
+				local looks = has_form(plain, FORMS.look) and not has_form(plain, FORMS.no_look)
 				local kind: any = if question
 					then "question"
 					elseif looks then "look"
-					elseif is_any(plain, FORMS.order) and not is_any(plain, FORMS.no_order) then "order"
+					elseif has_form(plain, FORMS.order) and not has_form(plain, FORMS.no_order) then "order"
 					else "statement"
 				local terms, fresh = count_terms(plain, said)
 				table.insert(found, {
 					text = plain,
 					shown = restore(marked, kept),
 					kind = kind,
-					asks_what = question and is_any(plain, FORMS.what),
-					observes = looks or is_any(plain, FORMS.observe) and not is_any(plain, FORMS.no_observe),
+					asks_what = question and has_form(plain, FORMS.what),
+					observes = looks or has_form(plain, FORMS.observe) and not has_form(plain, FORMS.no_observe),
 					quoted = string.find(marked, OPENED) ~= nil,
+					experiment = false,
 					asserts = false,
 					terms = terms,
 					new_terms = fresh,
@@ -267,11 +267,12 @@ local function split_sentences(value: string, said: string, kept: Kept): { Sente
 	end
 	for index = #found - 1, 1, -1 do
 		local one, next_one = found[index], found[index + 1]
+		one.experiment = one.kind == "order" and next_one.asks_what and has_form(next_one.text, FORMS.outcome)
 		if string.find(one.shown, "[;:—–]$") ~= nil then
 			-- A short part that leads in to a question belongs to it, and so does one that asks. What a look leads in to is
 			-- what is looked at.
 			if next_one.kind == "question" and one.kind == "statement" then
-				if is_any(one.text, FORMS.what) then
+				if has_form(one.text, FORMS.what) then
 					one.kind, one.asks_what, next_one.asks_what = "question", true, true
 				elseif #one.text < 40 then
 					one.kind, one.asks_what = "question", next_one.asks_what

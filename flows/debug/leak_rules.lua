@@ -28,6 +28,7 @@ type Rule = {
 	terms: number,
 	new_terms: number,
 	most_terms: number,
+	anchored: boolean,
 }
 
 local FILE = yaml.load("./leaks.yaml")
@@ -46,10 +47,12 @@ for _, file in { FILE, yaml.load("./leak_signs.yaml") } do
 			terms = rule.terms or 0,
 			new_terms = rule.new_terms or 0,
 			most_terms = rule.most_terms or math.huge,
+			anchored = rule.anchored or false,
 		})
 	end
 end
 local INVESTIGATION = word_lists.fill(WORDS.investigation)
+local ANCHOR = word_lists.fill(WORDS.anchor)
 local STEP = word_lists.fill(WORDS.step)
 local SUBJECT, FINE, VERB =
 	word_lists.fill(FILE.assertion.subject), word_lists.fill(FILE.assertion.fine), word_lists.fill(FILE.assertion.verb)
@@ -84,12 +87,18 @@ local function is_meant(place: string?, sentence: reply_text.Sentence): boolean
 	return place == nil or place == "any" or place == sentence.kind
 end
 
+--- Whether a sentence refers to the developer's system: an aphorism has neither code nor a word of the trade.
+local function is_anchored(sentence: reply_text.Sentence): boolean
+	return sentence.terms > 0 or text.search(sentence.text, ANCHOR) ~= nil
+end
+
 local function applies(rule: Rule, sentence: reply_text.Sentence): boolean
 	return rule["in"] ~= "reply"
 		and sentence.terms >= rule.terms
 		and sentence.terms <= rule.most_terms
 		and sentence.new_terms >= rule.new_terms
 		and is_meant(rule["in"], sentence)
+		and (not rule.anchored or is_anchored(sentence))
 		and text.search(sentence.text, rule.pattern) ~= nil
 		and (rule.unless == nil or text.search(sentence.text, rule.unless :: string) == nil)
 end

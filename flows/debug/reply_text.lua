@@ -202,18 +202,13 @@ local function replace_quotes(value: string, said: string, kept: Kept): string
 	return (string.gsub(out, "(\u{ab}%s*)(.-)(%s*\u{bb})", replace_own_words))
 end
 
---- Whether the developer used a word, in whatever form: endings differ, so only its beginning counts.
-local function was_said(word: string, said: string): boolean
-	return string.find(said, string.sub(word, 1, math.max(#word - 2, 4)), 1, true) ~= nil
-end
-
 --- Counts the technical words of a sentence, and those among them that are new.
 local function count_terms(plain: string, said: string): (number, number)
 	local terms, fresh = 0, 0
 	for word in string.gmatch(plain, "%a[%w%-]*") do
 		if #word >= 3 and word_lists.is_term(word) then
 			terms += 1
-			fresh += if was_said(word, said) then 0 else 1
+			fresh += if word_lists.was_said(word, said) then 0 else 1
 		end
 	end
 	return terms, fresh

@@ -75,6 +75,11 @@ for _, words in TERMS.words do
 	end
 end
 
+--- Words of one meaning.
+local SAME: { { string } } = list.map(TERMS.same, function(group: string): { string }
+	return text.split(group, " ")
+end)
+
 --- Whether a word, in small letters and without accents, belongs to the trade.
 function word_lists.is_term(word: string): boolean
 	local bare = string.gsub(word, "s$", "")
@@ -84,6 +89,22 @@ function word_lists.is_term(word: string): boolean
 	local stems: { string } = STEMS[string.sub(word, 1, 3)] or {}
 	return list.some(stems, function(stem): boolean
 		return string.sub(word, 1, #stem) == stem
+	end)
+end
+
+--- Whether a word was used, in whatever form: endings differ, so only its beginning counts. Whoever said it in the other language, or
+--- wrote what it means, has said it, too.
+function word_lists.was_said(word: string, said: string): boolean
+	if string.find(said, string.sub(word, 1, math.max(#word - 2, 4)), 1, true) ~= nil then
+		return true
+	end
+	return list.some(SAME, function(group): boolean
+		local means = list.some(group, function(one): boolean
+			return string.sub(word, 1, #one) == one
+		end)
+		return means and list.some(group, function(one): boolean
+			return string.find(said, one, 1, true) ~= nil
+		end)
 	end)
 end
 

@@ -1,5 +1,5 @@
 //! Never an answer: what a model says is read by rules and by a verifier before anybody sees it. The rules are
-//! measured on labelled replies, two thirds of which were seen while they were written (`replies/seen.jsonl`).
+//! measured on labelled replies; the README of the flow says which of them were looked at.
 
 use serde_json::{Value, json};
 
@@ -107,13 +107,14 @@ fn what_the_developer_said_and_wrote_is_no_leak() {
 }
 
 /// What each of them is stands in the README of the flow.
-const REPLIES: [&str; 8] = [
+const REPLIES: [&str; 9] = [
     "seen.jsonl",
     "held.jsonl",
     "fresh.jsonl",
     "wild.jsonl",
     "last.jsonl",
     "own.jsonl",
+    "own_later.jsonl",
     "strangers_open.jsonl",
     "strangers_aside.jsonl",
 ];
@@ -191,9 +192,9 @@ fn judge_writes_a_verdict_for_each_line() {
         desk.env.nietz(arguments.chain(more.iter().copied())).go().exits(0).stdout
     };
     insta::assert_snapshot!(call(&["--no-verifier"]), @r#"
-    {"id":"a","reason":"it names the fix: The fix is to clear the key on deploy.","rule":"fix-named","verdict":"leak"}
+    {"id":"a","reason":"it tells what to change: Clear the key on deploy.","rule":"order","verdict":"leak"}
     {"id":"7","verdict":"ok"}
-    {"id":"c","reason":"il dit ce qu'il faut: Il faut vider la clé.","rule":"conseil","verdict":"leak"}
+    {"id":"c","reason":"it says what should be: Il faut vider la clé.","rule":"conseil","verdict":"leak"}
     {"id":"d","reason":"it asks nothing: Interesting.","rule":"no-question","verdict":"leak"}
     {"id":"e","verdict":"ok"}
     "#);

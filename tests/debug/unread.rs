@@ -92,7 +92,7 @@ fn a_hard_rule_refuses_at_once_and_a_soft_one_is_a_hint_for_the_verifier() {
 #[test]
 fn the_reason_that_is_sent_back_holds_the_words_that_were_read() {
     const REFUSED: [&str; 10] = [
-        "Print `redis.ttl(k)` and then set `redis.expire(k, 9)` beside it. Why?",
+        "Could it be that the key never expires?",
         "The fix is to clear the key on deploy. Does that help?",
         "The cause is the missing expiry. Does that help?",
         "Delete the keys during the deploy. Do you see why?",
@@ -111,11 +111,27 @@ fn the_reason_that_is_sent_back_holds_the_words_that_were_read() {
         desk.talk([PROBLEM, "--no-verifier"], &["exit", ""]).exits(0);
         let asked = desk.asked(For::Question);
         let prompt = asked.get(1).map_or_else(|| format!("{refused} was shown"), Request::prompt);
-        assert!(!prompt.contains(". .") && !prompt.contains("..") && !["ncode", "icode", "kcode"].iter().any(|word| prompt.contains(word)), "{prompt}");
-        seen.push_str(prompt.split("Reply again").next().unwrap_or_default());
+        assert!(
+            !prompt.contains(". .")
+                && !prompt.contains("..")
+                && !["ncode", "icode", "kcode"].iter().any(|word| prompt.contains(word)),
+            "{prompt}"
+        );
+        seen.push_str(prompt.split("Reply again").next().unwrap_or_default().trim_end());
         seen.push('\n');
     }
-    insta::assert_snapshot!(seen, @"");
+    insta::assert_snapshot!(seen, @r#"
+    [That reply was not shown to the developer, because its question carries the cause ("Could it be that the key never expires?").
+    [That reply was not shown to the developer, because it names the fix ("The fix is to clear the key on deploy.").
+    [That reply was not shown to the developer, because it names the cause ("The cause is the missing expiry.").
+    [That reply was not shown to the developer, because it tells what to change ("Delete the keys during the deploy.").
+    [That reply was not shown to the developer, because it tells what to change ("« Vide la clé à chaque déploiement.").
+    [That reply was not shown to the developer, because it says what should be ("Il faut vider la clé.").
+    [That reply was not shown to the developer, because it lists steps to follow ("1. Clear the key.").
+    [That reply was not shown to the developer, because it shows code that the developer did not write ("redis.expire(key, 60)").
+    [That reply was not shown to the developer, because it asks nothing ("Interesting.").
+    [That reply was not shown to the developer, because it brings in code or a name that the developer did not mention ("Would `cache.purge()` not be wiser?").
+    "#);
     // A verifier's reason is a sentence, and becomes a part of one.
     let desk = Desk::with(|what, request| match what {
         For::Verdict if request.prompt().contains("step 1?") => {
@@ -152,6 +168,10 @@ fn judge_says_what_a_session_would_do_line_by_line_whatever_stands_in_it() {
     for line in all.lines() {
         assert!(serde_json::from_str::<Value>(line).is_ok(), "{line} is no JSON in\n{all}");
     }
-    insta::assert_snapshot!(all, @"");
+    insta::assert_snapshot!(all, @r#"
+    {"id":"fence","reason":"it shows code that the developer did not write: redis.expire(key)","rule":"new-code","verdict":"leak"}
+    {"id":"mute","reason":"the verifier said nothing usable, twice: not shown","rule":"unread","verdict":"leak"}
+    {"id":"fr","reason":"```\nIt names it.","rule":"verifier","verdict":"leak"}
+    "#);
     assert_eq!(call(&["--only-lang", "fr", "--no-verifier"]).lines().count(), 1);
 }

@@ -2,6 +2,7 @@
 --- Shows the answer of a query as a table, JSON or CSV: the same for every mode that has a `query` command.
 
 local documents = require("@nietz/documents")
+local fenced = require("./fenced")
 local json = require("@nietz/json")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
@@ -88,7 +89,7 @@ end
 function query_output.show(answer: documents.Answer, format: string)
 	local shape = { table = format_table, csv = format_csv } :: { [string]: (answer: documents.Answer) -> string }
 	local said = if format == "json" then json.encode(rows_as_objects(answer), { pretty = true }) else shape[format](answer)
-	ui.say("```\n" .. said .. "\n```")
+	ui.say(fenced.block(said))
 	if answer.cut then
 		ui.say("There is more: ask for less.")
 	end

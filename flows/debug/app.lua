@@ -38,6 +38,8 @@ export type App = {
 	already_used: { string },
 	--- The size of the model's context window, in tokens.
 	context_tokens: number,
+	--- Whether the developer was told that no verdict came on a reply.
+	told_unread: boolean,
 	--- How often a command of the developer's was run.
 	commands_run: number,
 }
@@ -64,6 +66,7 @@ function app.new(doc: session.Doc, run: string, code: string, params: nietz.Valu
 		already_used = {},
 		context_tokens = params.context or llm.window() or UNKNOWN_WINDOW,
 		commands_run = 0,
+		told_unread = false,
 	}
 end
 

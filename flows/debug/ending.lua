@@ -61,7 +61,6 @@ local function score_session(self: app.App)
 		},
 		schema = score_schema(),
 		label = self.t("doing.scoring"),
-		max_tokens = 200,
 	})
 	if ok and value ~= nil then
 		doc.skillScores, doc.nietz.scoredBy = value, "model"

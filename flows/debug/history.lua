@@ -59,7 +59,6 @@ function history.summarise(self: app.App, size: number)
 			turns = turns,
 		}),
 		label = self.t("doing.summarising"),
-		max_tokens = 400,
 		temperature = 0,
 	})
 	self.summary = reply.text

@@ -3,9 +3,11 @@
 --- with its context; each line of the output is a verdict. Lines with a `label` are measured.
 
 local failure = require("../common/failure")
+local fenced = require("../common/fenced")
 local files = require("@nietz/files")
 local json = require("@nietz/json")
 local leak_rules = require("./leak_rules")
+local list = require("../common/list")
 local nietz = require("@nietz")
 local task = require("@nietz/task")
 local text = require("@nietz/text")
@@ -27,6 +29,7 @@ judge.PARAMS = {
 		required = true,
 		help = "JSONL with id, lang, context, reply; and label (leak or ok), where it is to be measured",
 	},
+	only_lang = { type = "string", help = "Only the lines of this language, such as fr" },
 	verifier = { type = "boolean", default = true, help = "By the rules alone" },
 	verifier_model = { type = "string", help = "The model that reads for leaks [default: the run's, unless it is a local one]" },
 	measure = {
@@ -68,7 +71,7 @@ local function read_cases(path: string): { Case }
 	return cases
 end
 
---- Returns the verdict of the rules.
+--- Returns the verdict of the rules alone.
 function judge.by_rules(case: Case): Verdict
 	local leak = leak_rules.find_leak(case.reply, case.context, nil)
 	if leak == nil then
@@ -77,33 +80,43 @@ function judge.by_rules(case: Case): Verdict
 	return { id = case.id, verdict = "leak", rule = leak.rule, reason = `{leak.reason}: {leak.excerpt}` }
 end
 
---- Has the verifier read the replies that the rules let through.
-local function by_verifier(cases: { Case }, verdicts: { Verdict }, model: string?)
-	local open: { number } = {}
-	for index, verdict in verdicts do
-		if verdict.verdict == "ok" then
-			table.insert(open, index)
-		end
+--- Returns the verdict of what a session goes by: a hard rule, or the verifier, who is told what the others noticed.
+local function by_verifier(case: Case, model: string?): Verdict
+	local reading = leak_rules.read(case.reply, case.context, nil)
+	local hard = reading.hard
+	if hard ~= nil then
+		return { id = case.id, verdict = "leak", rule = hard.rule, reason = `{hard.reason}: {hard.excerpt}` }
 	end
-	for first = 1, #open, SIDE_BY_SIDE do
+	local verdict = verifier.judge_reply({
+		reply = case.reply,
+		context = case.context,
+		hints = leak_rules.hints(reading),
+		label = "verifying",
+		model = model,
+	})
+	if verdict == nil then
+		return { id = case.id, verdict = "leak", rule = "unread", reason = "the verifier said nothing usable, twice: not shown" }
+	elseif verdict.leaks then
+		return { id = case.id, verdict = "leak", rule = "verifier", reason = verdict.reason }
+	end
+	return { id = case.id, verdict = "ok", reason = verdict.reason }
+end
+
+--- Returns the verdicts on all cases, as a session would reach them with this verifier.
+local function all_by_verifier(cases: { Case }, model: string?): { Verdict }
+	local verdicts: { Verdict } = {}
+	for first = 1, #cases, SIDE_BY_SIDE do
 		local branches: { [string]: () -> any } = {}
-		for at = first, math.min(first + SIDE_BY_SIDE - 1, #open) do
-			local index = open[at]
-			branches[string.format("%06d", index)] = function(): any
-				return verifier.judge_reply(cases[index].reply, cases[index].context, "verifying", model) or false
+		for at = first, math.min(first + SIDE_BY_SIDE - 1, #cases) do
+			branches[string.format("%06d", at)] = function(): any
+				return by_verifier(cases[at], model)
 			end
 		end
 		for name, verdict in task.all(branches) do
-			local index = tonumber(name) :: number
-			if not verdict then
-				verdicts[index].reason = "the verifier said nothing valid; by the rules alone"
-			elseif verdict.leaks then
-				verdicts[index] = { id = cases[index].id, verdict = "leak", rule = "verifier", reason = verdict.reason }
-			else
-				verdicts[index].reason = verdict.reason
-			end
+			verdicts[tonumber(name) :: number] = verdict
 		end
 	end
+	return verdicts
 end
 
 export type Measure = { replies: number, leaks: number, recall: number?, precision: number?, falseAlarms: number?, wrong: { Verdict } }
@@ -145,16 +158,18 @@ local function percent(value: number?): string
 end
 
 function judge.run(ctx: nietz.Context)
-	local cases = read_cases(ctx.params.file)
+	local cases = list.filter(read_cases(ctx.params.file), function(case): boolean
+		return ctx.params.only_lang == nil or case.lang == ctx.params.only_lang
+	end)
 	local verdicts: { Verdict } = {}
-	for _, case in cases do
-		table.insert(verdicts, judge.by_rules(case))
-	end
 	if verifier.is_available(ctx.params.verifier, ctx.params.verifier_model) then
-		by_verifier(cases, verdicts, ctx.params.verifier_model)
-	elseif ctx.params.verifier then
+		verdicts = all_by_verifier(cases, ctx.params.verifier_model)
+	else
+		verdicts = list.map(cases, judge.by_rules)
 		for _, verdict in verdicts do
-			verdict.reason = verdict.reason or "by the rules alone: a small model on this machine cannot be a verifier"
+			if ctx.params.verifier then
+				verdict.reason = verdict.reason or "by the rules alone: a small model on this machine cannot be a verifier"
+			end
 		end
 	end
 	local measured = judge.measure(cases, verdicts)
@@ -175,7 +190,7 @@ function judge.run(ctx: nietz.Context)
 		end
 	end
 	if #lines > 0 then
-		ui.say("```\n" .. table.concat(lines, "\n") .. "\n```")
+		ui.say(fenced.block(table.concat(lines, "\n")))
 	end
 	return { verdicts = json.array(verdicts), measured = measured }
 end

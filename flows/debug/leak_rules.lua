@@ -1,214 +1,105 @@
 --!strict
---- The first layer of the check of replies: rules that find an answer which a reply gives away, in English and French. The
---- rules are data (`leaks.yaml`). Here a reply is prepared for them: code becomes one word that says whether the developer
---- wrote it, quotes of the developer are taken out, and each sentence is a question or a statement.
+--- The first layer of the check of replies: rules that find an answer which a reply gives away, in English and French. The rules are
+--- data (`leaks.yaml`). A hard one refuses a reply by itself. The others are notices: with a verifier they are hints for it, and where
+--- there is none, their weights together decide.
 
 local intent = require("./intent")
 local quotes = require("@nietz/quotes")
+local reply_text = require("./reply_text")
 local text = require("@nietz/text")
+local word_lists = require("./word_lists")
 local yaml = require("@nietz/yaml")
 
 local leak_rules = {}
 
-export type Leak = { rule: string, reason: string, excerpt: string }
-type Sentence = { text: string, question: boolean, shown: string }
-type Rule = { rule: string, reason: string, ["in"]: string?, pattern: string, unless: string? }
+--- `excerpt` are the words of the reply that were noticed, as they were written.
+export type Leak = { rule: string, reason: string, excerpt: string, weight: number }
+--- What the rules find in a reply: the leak that refuses it at once, or what was noticed, the weightiest first, and how much all of it
+--- weighs. From 1 on it is a leak, where nobody else judges.
+export type Reading = { hard: Leak?, noticed: { Leak }, weight: number }
+type Rule = {
+	rule: string,
+	reason: string,
+	["in"]: string?,
+	hard: boolean,
+	weight: number,
+	pattern: string,
+	unless: string?,
+	terms: number,
+	new_terms: number,
+	most_terms: number,
+	anchored: boolean,
+}
 
 local FILE = yaml.load("./leaks.yaml")
-
---- Makes `\w` and `\b` mean ASCII letters alone: texts have no accents here, and the compiled pattern stays small.
-local function ascii_letters(pattern: string): string
-	local out, in_class, at = {}, false, 1
-	while at <= #pattern do
-		local one, two = string.sub(pattern, at, at), string.sub(pattern, at, at + 1)
-		if two == "\\w" then
-			table.insert(out, if in_class then "a-z0-9_" else "[a-z0-9_]")
-			at += 2
-		elseif two == "\\b" then
-			table.insert(out, "(?-u:\\b)")
-			at += 2
-		elseif one == "\\" then
-			table.insert(out, two)
-			at += 2
-		else
-			in_class = if one == "[" then true elseif one == "]" then false else in_class
-			table.insert(out, one)
-			at += 1
-		end
-	end
-	return table.concat(out)
-end
-
---- Replaces names of word lists, such as `{fix}`, by their words.
-local function fill_lists(pattern: string): string
-	local out = pattern
-	for _ = 1, 4 do
-		out = string.gsub(out, "{([%l_]+)}", function(name: string): string
-			local list = FILE.lists[name]
-			if list == nil then
-				error(`leaks.yaml has no list "{name}"`, 0)
-			end
-			return "(?:" .. (string.gsub(list, "%s+", "|")) .. ")"
-		end)
-	end
-	return ascii_letters((string.gsub(out, "\n%s*", "")))
-end
-
+local WORDS = word_lists.FILE
 local RULES: { Rule } = {}
-for _, rule in FILE.rules do
-	for _, pattern in rule.patterns do
+for _, file in { FILE, yaml.load("./leak_signs.yaml") } do
+	for _, rule in file.rules do
 		table.insert(RULES, {
 			rule = rule.rule,
 			reason = rule.reason,
 			["in"] = rule["in"],
-			pattern = fill_lists(pattern),
-			unless = if rule.unless then fill_lists(rule.unless) else nil,
+			hard = rule.hard,
+			weight = rule.weight,
+			pattern = word_lists.any_of(rule.patterns),
+			unless = if rule.unless then word_lists.fill(rule.unless) else nil,
+			terms = rule.terms or 0,
+			new_terms = rule.new_terms or 0,
+			most_terms = rule.most_terms or math.huge,
+			anchored = rule.anchored or false,
 		})
 	end
 end
-local INVESTIGATION = fill_lists(FILE.investigation)
-local CODE_CUE = fill_lists(FILE.code_cue)
-local QUOTED_CUE = fill_lists(FILE.quoted_cue)
-local STEP = fill_lists(FILE.step)
-local SUBJECT, FINE, VERB = fill_lists(FILE.assertion.subject), fill_lists(FILE.assertion.fine), fill_lists(FILE.assertion.verb)
+local INVESTIGATION = word_lists.fill(WORDS.investigation)
+local ANCHOR = word_lists.fill(WORDS.anchor)
+local STEP = word_lists.fill(WORDS.step)
+local SUBJECT, FINE, VERB =
+	word_lists.fill(FILE.assertion.subject), word_lists.fill(FILE.assertion.fine), word_lists.fill(FILE.assertion.verb)
+--- The longest words of a reply that are told as a reason.
+local EXCERPT = 80
+--- How many notices a verifier is told.
+local MOST_HINTS = 6
 
---- Returns a text as one line for comparing: small letters, single spaces.
-local function normalize_line(value: string): string
-	return intent.normalize((string.gsub(value, "[%s]+", " ")))
-end
-
---- Returns code for comparing: small letters, no white space.
-local function compact(value: string): string
-	return string.lower((string.gsub(value, "%s+", "")))
-end
-
-local IDENTIFIER = "^[%w_$@.:#/-]+$"
-local CALL = "^[%w_$@.:]+%(%s*%)$"
-
---- Whether a piece of code has only names of the developer's and new values: a call to try out.
-local function is_sample(piece: string, known: string): boolean
-	local inside = string.match(piece, "^[%w_.$]+%((.*)%)$")
-	local bare = string.gsub(string.gsub(if inside then inside else piece, '"[^"]*"', ""), "'[^']*'", "")
-	local name = string.match(piece, "^([%w_.$]+)%(")
-	local values_alone = string.match(bare, "[%a_]") == nil
-	return values_alone and (name == nil or string.find(known, string.lower(name), 1, true) ~= nil)
-end
-
---- Returns the word that stands for a piece of code: `kcode` where the developer wrote it, `icode` for a name or a
---- literal, `ncode` for any other.
-local function placeholder(piece: string, known: string): string
-	local plain = compact(piece)
-	if plain == "" or string.find(known, plain, 1, true) ~= nil then
-		return "kcode"
-	elseif text.search(text.trim(piece), FILE.plain_names) ~= nil then
-		return piece
-	elseif is_sample(piece, known) then
-		return "kcode"
-	elseif string.match(piece, IDENTIFIER) ~= nil or string.match(piece, CALL) ~= nil then
-		return "icode"
+--- Whether a rule looks at such a sentence.
+local function is_meant(place: string?, sentence: reply_text.Sentence): boolean
+	if place == "statement" then
+		return sentence.kind == "statement" or sentence.kind == "order"
+	elseif place == "told" then
+		return sentence.kind == "statement"
+	elseif place == "what" then
+		return sentence.kind == "question" and sentence.asks_what
+	elseif place == "yes-no" then
+		return sentence.kind == "question" and not sentence.asks_what
+	elseif place == "unlooked" then
+		return sentence.kind ~= "look" and not sentence.experiment
+	elseif place == "experiment" then
+		return sentence.experiment
+	elseif place == "quoted" then
+		return sentence.quoted and (sentence.kind == "order" or sentence.kind == "look")
+	elseif place == "asserted" then
+		return sentence.asserts
+	elseif place == "unseen" then
+		return not sentence.observes
+	elseif place == "seen" then
+		return sentence.observes
 	end
-	return "ncode"
+	return place == nil or place == "any" or place == sentence.kind
 end
 
---- Returns the lines of a fenced block that the developer did not write.
-local function count_new_lines(block: string, known: string): number
-	local count = 0
-	for _, line in text.lines(block) do
-		local bare = string.gsub(line, "^%s*%d+%s*[|:]?%s%s?", "")
-		local looks = text.search(text.trim(bare), FILE.look_command) ~= nil
-		if #string.gsub(compact(bare), "[^%w]", "") >= 3 and string.find(known, compact(bare), 1, true) == nil and not looks then
-			count += 1
-		end
-	end
-	return count
+--- Whether a sentence refers to the developer's system: an aphorism has neither code nor a word of the trade.
+local function is_anchored(sentence: reply_text.Sentence): boolean
+	return sentence.terms > 0 or text.search(sentence.text, ANCHOR) ~= nil
 end
 
---- Replaces the fenced blocks of a reply by a word. Returns the rest, and the leak of a block that gives something away.
-local function remove_fences(reply: string, known: string): (string, Leak?)
-	local found: Leak? = nil
-	local has_code = string.find(known, "[=({;]") ~= nil
-	local before = ""
-	local rest = string.gsub(reply, "()```([^\n`]*)\n?(.-)```", function(at: number, info: string, block: string): string
-		local fresh = count_new_lines(block, known)
-		before = intent.normalize(string.sub(reply, math.max(at - 160, 1), at - 1))
-		local is_diff = string.find(info, "diff", 1, true) ~= nil or text.search(block, "(?m)^[+-][^+-].*\\n[+-]") ~= nil
-		local is_quoted = not has_code and text.search(before, QUOTED_CUE) ~= nil and text.search(before, CODE_CUE) == nil
-		if found == nil and (is_diff or (fresh > 0 and not is_quoted)) then
-			found = { rule = "new-code", reason = FILE.reasons.code, excerpt = text.truncate(text.trim(block), 80) }
-		end
-		return " kcode "
-	end)
-	return rest, found
-end
-
---- Replaces each piece of code in a sentence by the word for its kind.
-local function replace_code(value: string, known: string): string
-	local out = string.gsub(value, "`+([^`\n]+)`+", function(piece: string): string
-		return " " .. placeholder(piece, known) .. " "
-	end)
-	-- Code without backticks: calls with arguments, comparisons and assignments.
-	for _, pattern in FILE.bare_code do
-		local from = 1
-		while true do
-			local match = text.search(out, pattern, from)
-			if match == nil then
-				break
-			end
-			local word = placeholder(text.trim(match.text), known)
-			word = (string.match(match.text, "^%s*") or "") .. word .. (string.match(match.text, "%s*$") or "")
-			out = string.sub(out, 1, match.first - 1) .. word .. string.sub(out, match.last + 1)
-			from = match.first + #word
-		end
-	end
-	return out
-end
-
---- Replaces quotes of what the developer said themselves by a word.
-local function replace_quotes(value: string, said: string): string
-	local function replace_own_words(open: string, inner: string, close: string): string
-		local plain = normalize_line(inner)
-		if #plain >= 2 and string.find(said, plain, 1, true) ~= nil then
-			return " theirwords "
-		end
-		return open .. inner .. close
-	end
-	local out = string.gsub(value, '(")([^"\n]+)(")', replace_own_words)
-	out = string.gsub(out, "(\u{201c})(.-)(\u{201d})", replace_own_words)
-	return (string.gsub(out, "(\u{ab}%s*)(.-)(%s*\u{bb})", replace_own_words))
-end
-
---- Splits a text into sentences. A colon ends one, too: the part before it only leads in.
-local function split_sentences(value: string): { Sentence }
-	local found: { Sentence } = {}
-	for _, line in text.lines(value) do
-		local from = 1
-		while from <= #line do
-			local stop = text.search(line, [[(?:[.?!…]+["'”»)\]*_]*(?:\s|$)|[;:]\s+|\s+[—–]\s+)]], from)
-			local last = if stop then stop.last else #line
-			local shown = text.trim(string.sub(line, from, last))
-			local plain = text.trim((string.gsub(intent.normalize(shown), "[*_]", "")))
-			if plain ~= "" then
-				table.insert(found, { text = plain, question = string.find(shown, "?", 1, true) ~= nil, shown = shown })
-			end
-			from = last + 1
-		end
-	end
-	-- A short part that leads in to a question belongs to it.
-	for index = #found - 1, 1, -1 do
-		local one = found[index]
-		if string.find(one.shown, "[;:—–]$") ~= nil and found[index + 1].question and #one.text < 40 then
-			one.question = true
-		end
-	end
-	return found
-end
-
-local function applies(rule: Rule, sentence: Sentence): boolean
-	local where = rule["in"]
-	if where == "statement" and sentence.question or where == "question" and not sentence.question then
-		return false
-	end
-	return text.search(sentence.text, rule.pattern) ~= nil
+local function applies(rule: Rule, sentence: reply_text.Sentence): boolean
+	return rule["in"] ~= "reply"
+		and sentence.terms >= rule.terms
+		and sentence.terms <= rule.most_terms
+		and sentence.new_terms >= rule.new_terms
+		and is_meant(rule["in"], sentence)
+		and (not rule.anchored or is_anchored(sentence))
+		and text.search(sentence.text, rule.pattern) ~= nil
 		and (rule.unless == nil or text.search(sentence.text, rule.unless :: string) == nil)
 end
 
@@ -225,8 +116,8 @@ local function has_new_word(sentence: string, said: string): boolean
 end
 
 --- Whether a sentence states something about the developer's system that they did not say.
-local function asserts(sentence: Sentence, said: string): boolean
-	return not sentence.question
+local function asserts(sentence: reply_text.Sentence, said: string): boolean
+	return sentence.kind ~= "question"
 		and select(2, string.gsub(sentence.text, "%S+", "")) >= 4
 		and text.search(sentence.text, SUBJECT) ~= nil
 		and text.search(sentence.text, FINE) == nil
@@ -273,39 +164,106 @@ local function first_step(reply: string): string?
 	return if count >= 2 then first else nil
 end
 
---- Returns the answer that a reply gives away, by the first rule that finds one, or nil.
----
---- `context` is all that the developer said and showed; `quote` a quote, as plain words, that the reply carries.
-function leak_rules.find_leak(reply: string, context: string, quote: string?): Leak?
-	if string.find(reply, "?", 1, true) == nil then
-		return { rule = "no-question", reason = FILE.reasons.question, excerpt = text.truncate(text.trim(reply), 80) }
+--- Returns what each sentence is and says, in one line, for rules that look at several together.
+local function outline(sentences: { reply_text.Sentence }): string
+	local parts = {}
+	for _, sentence in sentences do
+		local kind = if sentence.kind ~= "question" then sentence.kind elseif sentence.asks_what then "what" else "yes-no"
+		table.insert(parts, `<{kind}> {sentence.text}`)
 	end
-	local known, said = compact(context), normalize_line(context)
-	local rest, found = remove_fences(reply, known)
-	if found ~= nil then
-		return found
+	return table.concat(parts, " | ")
+end
+
+--- Returns what the rules find in a reply. `context` is all that the developer said and showed; `quote` a quote, as plain words, that
+--- the reply carries.
+function leak_rules.read(reply: string, context: string, quote: string?): Reading
+	local prepared = reply_text.prepare(reply, context)
+	local sentences: { reply_text.Sentence } = {}
+	for _, sentence in prepared.sentences do
+		if not is_quote(sentence.text, quote) then
+			table.insert(sentences, sentence)
+		end
 	end
-	local step = first_step(rest)
+	local found: { [string]: boolean } = {}
+	local noticed: { Leak } = {}
+	local hard: Leak? = nil
+	local function notice(rule: string, reason: string, excerpt: string, weight: number, is_hard: boolean)
+		if found[rule] then
+			return
+		end
+		found[rule] = true
+		local leak = { rule = rule, reason = reason, excerpt = text.truncate(excerpt, EXCERPT), weight = weight }
+		table.insert(noticed, leak)
+		hard = hard or if is_hard then leak else nil
+	end
+	if #prepared.blocks > 0 then
+		notice("new-code", FILE.reasons.code, prepared.blocks[1], 0, true)
+	end
+	local step = first_step(prepared.rest)
 	if step ~= nil then
-		return { rule = "steps", reason = FILE.reasons.steps, excerpt = text.truncate(step, 80) }
+		notice("steps", FILE.reasons.steps, step, 0, true)
+	end
+	local all = outline(sentences)
+	if text.search(all, "<(what|yes-no|look)>") == nil then
+		notice("no-question", FILE.reasons.question, text.trim(reply), 0, true)
 	end
 	local concept = asked_for_concept(context)
-	for _, sentence in split_sentences(replace_code(replace_quotes(rest, said), known)) do
-		if is_quote(sentence.text, quote) then
-			continue
-		end
+	for _, sentence in sentences do
+		sentence.asserts = asserts(sentence, prepared.said)
 		local is_look = text.search(sentence.text, INVESTIGATION) ~= nil
 		for _, rule in RULES do
-			local spared = is_look and FILE.spared[rule.rule] or concept and rule.rule == "fact"
-			if applies(rule, sentence) and not spared then
-				return { rule = rule.rule, reason = rule.reason, excerpt = text.truncate(sentence.shown, 80) }
+			local spared = is_look and WORDS.spared[rule.rule] or concept and rule.rule == "fact"
+			if not spared and not found[rule.rule] and applies(rule, sentence) then
+				notice(rule.rule, rule.reason, sentence.shown, rule.weight, rule.hard)
 			end
 		end
-		if not concept and not is_look and asserts(sentence, said) then
-			return { rule = "assertion", reason = FILE.assertion.reason, excerpt = text.truncate(sentence.shown, 80) }
+		if not concept and not is_look and sentence.asserts then
+			notice("assertion", FILE.assertion.reason, sentence.shown, FILE.assertion.weight, false)
 		end
 	end
-	return nil
+	for _, rule in RULES do
+		if rule["in"] == "reply" and text.search(all, rule.pattern) ~= nil then
+			if rule.unless == nil or text.search(all, rule.unless :: string) == nil then
+				notice(rule.rule, rule.reason, text.trim(reply), rule.weight, rule.hard)
+			end
+		end
+	end
+	local weight = FILE.base
+	for _, one in noticed do
+		weight += one.weight
+	end
+	table.sort(noticed, function(one, other): boolean
+		return one.weight > other.weight
+	end)
+	return { hard = hard, noticed = noticed, weight = weight }
+end
+
+--- Returns what the rules alone would refuse a reply for, or nil.
+function leak_rules.find_leak(reply: string, context: string, quote: string?): Leak?
+	local reading = leak_rules.read(reply, context, quote)
+	if reading.hard ~= nil or reading.weight < 1 then
+		return reading.hard
+	end
+	return reading.noticed[1]
+end
+
+--- Returns a leak as a reason: what it is, with the words that were read.
+function leak_rules.told(leak: Leak): string
+	return `{leak.reason} ("{leak.excerpt}")`
+end
+
+--- Returns what was noticed that speaks against a reply, for a verifier: the weightiest first.
+function leak_rules.hints(reading: Reading): { string }
+	local hints: { string } = {}
+	local told: { [string]: boolean } = {}
+	for _, leak in reading.noticed do
+		-- Several rules can notice the same words; they are told once.
+		if leak.weight > 0 and not told[leak.excerpt] and #hints < MOST_HINTS then
+			told[leak.excerpt] = true
+			table.insert(hints, leak_rules.told(leak))
+		end
+	end
+	return hints
 end
 
 return leak_rules

@@ -1,6 +1,6 @@
 --!strict
---- Makes the next question. The model is asked in the voice of the session, and both layers check its reply before anybody sees
---- it. Where three replies in a row give the answer away or were asked before, the voice's own question takes their place.
+--- Makes the next question. The model is asked in the voice of the session, and its reply is checked before anybody sees it
+--- (`reply_check.lua`). Where no reply may be shown, the voice's own question takes its place.
 
 local app = require("./app")
 local code = require("./code")
@@ -8,28 +8,21 @@ local evidence = require("./evidence")
 local history = require("./history")
 local intent = require("./intent")
 local json = require("@nietz/json")
-local leak_rules = require("./leak_rules")
-local list = require("../common/list")
 local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local quotes = require("@nietz/quotes")
 local quoting = require("./quoting")
 local random = require("@nietz/random")
+local reply_check = require("./reply_check")
 local stack_trace = require("./stack_trace")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
-local verifier = require("./verifier")
 local yaml = require("@nietz/yaml")
 
 local question = {}
 
 --- Questions that any voice can ask, by language.
 local SHARED_QUESTIONS = yaml.load("./questions.yaml")
-
---- How often a reply that was refused is asked for again.
-local RETRIES = 2
---- The longest reply, in tokens.
-local MAX_TOKENS = 500
 
 --- What is special about this turn; the prompt `note.md` tells it to the model.
 export type Notes = {
@@ -40,54 +33,6 @@ export type Notes = {
 	failed_check: { exit: number, output: string }?,
 }
 export type NextQuestion = { text: string, model: string, quote: quotes.Quote? }
-
---- Returns everything that the developer said and showed: none of it can be given away.
-function question.known_text(self: app.App): string
-	local parts = { self.doc.problemDescription }
-	for _, turn in self.doc.transcript do
-		table.insert(parts, turn.response)
-	end
-	for _, file in self.code_files do
-		table.insert(parts, file.text)
-	end
-	return table.concat(parts, "\n")
-end
-
---- Returns whether a question was asked before, in the same words.
-local function is_repeat(self: app.App, reply: string): boolean
-	local asked = intent.normalize(reply)
-	return list.some(self.doc.transcript, function(turn): boolean
-		return intent.normalize(turn.question) == asked
-	end)
-end
-
---- Returns why a reply must not be shown, or nil.
-local function objection(self: app.App, reply: string, quote: quotes.Quote?): string?
-	if is_repeat(self, reply) then
-		return "you have asked it before, and they have answered it; ask about something else"
-	end
-	local carried = if quote then quoting.quoted_part(reply, quote) else nil
-	local leak = leak_rules.find_leak(reply, question.known_text(self), carried)
-	if leak ~= nil then
-		return `{leak.reason} ("{leak.excerpt}")`
-	elseif verifier.is_available(self.params.verifier, self.params.verifier_model) then
-		local files, said = {}, { self.doc.problemDescription }
-		for _, file in self.code_files do
-			table.insert(files, `{file.path}\n{file.excerpt}`)
-		end
-		for _, turn in self.doc.transcript do
-			table.insert(said, `Asked: {turn.question}\nAnswered: {turn.response}`)
-		end
-		-- The code comes first, because it stays the same from turn to turn and providers cache what a prompt begins with.
-		local most = math.floor(self.context_tokens)
-		local context = text.truncate(table.concat(files, "\n\n"), most) .. "\n\n" .. text.truncate(table.concat(said, "\n\n"), most)
-		local verdict = verifier.judge_reply(reply, text.trim(context), self.t("doing.verifying"), self.params.verifier_model)
-		if verdict ~= nil and verdict.leaks then
-			return verdict.reason
-		end
-	end
-	return nil
-end
 
 --- Returns the questions that a voice can ask without a model: its own, or the shared ones where it has none in this language or
 --- in English. Fails where `fallback` of a persona is no list of questions.
@@ -153,7 +98,7 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 		quote = quote or false,
 	})
 	local messages = history.messages(self)
-	history.summarise(self, history.token_count(system .. note .. voice.body, messages) + MAX_TOKENS)
+	history.summarise(self, history.token_count(system .. note .. voice.body, messages) + reply_check.EXPECTED_TOKENS)
 	messages = history.messages(self)
 	local last = text.trim(stack_trace.shorten(response or "") .. "\n\n" .. text.trim(note))
 	if response == nil then
@@ -161,35 +106,15 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 	else
 		table.insert(messages, { role = "user", content = last })
 	end
-	local model = ""
-	for try = 0, RETRIES do
-		local reply = evidence.ask(self, {
-			persona = voice,
-			vars = { lang = self.lang },
-			system = system,
-			messages = messages,
-			max_tokens = MAX_TOKENS,
-		})
-		model = reply.model
-		local said = text.trim(reply.text)
-		local reason = objection(self, said, quote)
-		if reason == nil then
-			local carried = if quote and quoting.quoted_part(said, quote) then quote else nil
-			if carried ~= nil then
-				table.insert(self.already_used, carried.text)
-			end
-			return { text = said, model = model, quote = carried }
+	local found = reply_check.ask(self, { voice = voice, system = system, messages = messages, quote = quote })
+	if found.text ~= nil then
+		local carried = if quote and quoting.quoted_part(found.text, quote) then quote else nil
+		if carried ~= nil then
+			table.insert(self.already_used, carried.text)
 		end
-		if try < RETRIES then
-			messages = table.clone(messages)
-			table.insert(messages, { role = "assistant", content = if said == "" then "…" else said })
-			table.insert(messages, {
-				role = "user",
-				content = template.render("./prompts/again.md", { reason = reason, language = self.t("language") }),
-			})
-		end
+		return { text = found.text, model = found.model, quote = carried }
 	end
-	return { text = fallback_question(self), model = model, quote = nil }
+	return { text = fallback_question(self), model = found.model, quote = nil }
 end
 
 return question

@@ -25,7 +25,6 @@ function tags.ask_tags(self: app.App, turn: session.Turn): { string }?
 		},
 		schema = SCHEMA,
 		label = self.t("doing.tagging"),
-		max_tokens = 120,
 	})
 	return if value then value.tags else nil
 end

@@ -1,10 +1,11 @@
 --!strict
---- The second layer of the check of replies: a model that looks for an answer which a reply gives away. Where it writes nothing
---- valid, the rules alone count.
+--- The second layer of the check of replies: a model that looks for an answer which a reply gives away. What it says decides; the soft
+--- rules only tell it what they noticed. Where it says nothing usable, there is no verdict, and nothing is shown without one.
 
-local app = require("./app")
+local ask = require("../common/ask")
 local llm = require("@nietz/llm")
 local shape = require("../common/shape")
+local template = require("@nietz/template")
 
 local verifier = {}
 
@@ -14,8 +15,13 @@ local VERDICT = shape.object({ "evidence", "reason", "leaks" }, {
 	leaks = { type = "boolean" },
 	reason = shape.text(1, 300),
 })
+--- The longest verdict, in tokens, and what it gets when it is asked for once more: models that think count that, too, and a limit that
+--- cuts a verdict is no reason to show what it was about.
+local ROOMS = { 4000, 16000 }
 
 export type Verdict = { evidence: string, leaks: boolean, reason: string }
+--- What is to be judged: a reply, all that the developer said and showed, and what the rules noticed in the reply.
+export type Case = { reply: string, context: string, hints: { string }, label: string, model: string? }
 
 --- Whether replies are verified. A small model on this machine does it only where it is named: it was measured to judge no
 --- better than chance, at three times the wait.
@@ -23,16 +29,28 @@ function verifier.is_available(wanted: boolean, model: string?): boolean
 	return wanted and (model ~= nil or string.find(llm.model(), "^local/") == nil)
 end
 
---- Returns what the verifier says of a reply, or nil where it says nothing valid.
-function verifier.judge_reply(reply: string, context: string, label: string, model: string?): Verdict?
-	return app.ask_model({
-		prompt = "verify",
-		vars = { reply = reply, context = context },
-		schema = VERDICT,
-		label = label,
-		model = model,
-		max_tokens = 400,
+--- Returns what the verifier says of a reply, or nil where it said nothing usable twice.
+function verifier.judge_reply(case: Case): Verdict?
+	local prompt = template.render("./prompts/verify.md", {
+		reply = case.reply,
+		context = case.context,
+		hints = if #case.hints > 0 then case.hints else false,
 	})
+	for _, room in ROOMS do
+		local verdict = ask.value({
+			model = case.model,
+			prompt = prompt,
+			schema = VERDICT,
+			label = case.label,
+			max_tokens = room,
+			repairs = 0,
+			temperature = 0,
+		})
+		if verdict ~= nil then
+			return verdict
+		end
+	end
+	return nil
 end
 
 return verifier

@@ -284,9 +284,16 @@ fn question_text(question: &Question) -> String {
 }
 
 /// Returns the content of a message that is just one block of code, since in a pipe that is data; other messages unchanged.
+///
+/// A block whose content has a fence in it stands between longer ones, as in any Markdown.
 fn data(markdown: &str) -> &str {
-    let inside = markdown.strip_prefix("```\n").and_then(|rest| rest.strip_suffix("\n```"));
-    inside.filter(|inside| !inside.contains("```")).unwrap_or(markdown)
+    let fence = &markdown[..markdown.len() - markdown.trim_start_matches('`').len()];
+    let inside = markdown
+        .strip_prefix(fence)
+        .and_then(|rest| rest.strip_prefix('\n'))
+        .and_then(|rest| rest.strip_suffix(fence))
+        .and_then(|rest| rest.strip_suffix('\n'));
+    inside.filter(|inside| fence.len() >= 3 && !inside.contains(fence)).unwrap_or(markdown)
 }
 
 #[cfg(test)]
@@ -316,6 +323,9 @@ mod tests {
             ("Text\n```\na\n```", "Text\n```\na\n```"),
             ("```\na\n```\nand\n```\nb\n```", "```\na\n```\nand\n```\nb\n```"),
             ("```lua\na\n```", "```lua\na\n```"),
+            ("````\n{\"reason\":\"```\"}\n````", "{\"reason\":\"```\"}"),
+            ("````\na\n```", "````\na\n```"),
+            ("``\na\n``", "``\na\n``"),
         ] {
             assert_eq!(super::data(markdown), expected);
         }

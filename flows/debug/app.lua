@@ -18,6 +18,10 @@ local app = {}
 --- A file that the developer named. `focus` are the lines that they named, `excerpt` what prompts show of it.
 export type CodeFile = { path: string, text: string, lines: { string }, focus: { number }, excerpt: string, excerpt_note: string? }
 
+--- How the session goes on: turns without progress, "I don't know"s, and steps that raise the ladder of hints since there was any;
+--- and turns in a row with progress and without a plea for the answer.
+export type Progress = { stalled: number, lost: number, raised: number, steady: number }
+
 export type App = {
 	doc: session.Doc,
 	--- The run's id.
@@ -25,8 +29,10 @@ export type App = {
 	t: translations.Translate,
 	lang: string,
 	params: nietz.Values,
-	--- The slug of the persona that asks now.
+	--- The slug of the persona that asks now, and of the one that asked first.
 	voice: string,
+	first_voice: string,
+	progress: Progress,
 	code_files: { CodeFile },
 	--- The file names that were looked for already, found or not: nobody is asked for one twice.
 	requested_paths: { [string]: boolean },
@@ -55,6 +61,8 @@ function app.new(doc: session.Doc, run: string, code: string, params: nietz.Valu
 		lang = code,
 		params = params,
 		voice = voice,
+		first_voice = voice,
+		progress = { stalled = 0, lost = 0, raised = 0, steady = 0 },
 		code_files = {},
 		requested_paths = {},
 		summary = nil,
@@ -82,6 +90,8 @@ export type ModelRequest = {
 	vars: nietz.Values,
 	schema: llm.Schema,
 	label: string,
+	--- What stays the same from call to call and stands before the prompt, so that providers keep it.
+	system: string?,
 	model: string?,
 	max_tokens: number?,
 }
@@ -92,6 +102,7 @@ function app.ask_model(request: ModelRequest): any
 	return (
 		ask.value({
 			model = request.model,
+			system = request.system,
 			prompt = template.render(`./prompts/{request.prompt}.md`, request.vars),
 			schema = request.schema,
 			label = request.label,

@@ -4,10 +4,12 @@
 
 local app = require("./app")
 local code = require("./code")
+local hints = require("./hints")
 local history = require("./history")
 local intent = require("./intent")
 local json = require("@nietz/json")
 local leak_rules = require("./leak_rules")
+local ledger = require("./ledger")
 local list = require("../common/list")
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")
@@ -38,8 +40,12 @@ export type Notes = {
 	lifeline: boolean?,
 	missing_files: { string }?,
 	failed_check: { exit: number, output: string }?,
+	--- What the question goes for, and the step of the ladder of hints that it stands on.
+	target: ledger.Target?,
+	hint: hints.Hint?,
 }
-export type NextQuestion = { text: string, model: string, quote: quotes.Quote? }
+--- `voice` is the name of the voice that it was made in.
+export type NextQuestion = { text: string, model: string, quote: quotes.Quote?, voice: string }
 
 --- Returns everything that the developer said and showed: none of it can be given away.
 function question.known_text(self: app.App): string
@@ -78,10 +84,9 @@ local function objection(self: app.App, reply: string, quote: quotes.Quote?): st
 		for _, turn in self.doc.transcript do
 			table.insert(said, `Asked: {turn.question}\nAnswered: {turn.response}`)
 		end
-		-- The code comes first, because it stays the same from turn to turn and providers cache what a prompt begins with.
 		local most = math.floor(self.context_tokens)
-		local context = text.truncate(table.concat(files, "\n\n"), most) .. "\n\n" .. text.truncate(table.concat(said, "\n\n"), most)
-		local verdict = verifier.judge_reply(reply, text.trim(context), self.t("doing.verifying"), self.params.verifier_model)
+		local context, shown = text.truncate(table.concat(said, "\n\n"), most), text.truncate(table.concat(files, "\n\n"), most)
+		local verdict = verifier.judge_reply(reply, context, self.t("doing.verifying"), self.params.verifier_model, shown)
 		if verdict ~= nil and verdict.leaks then
 			return verdict.reason
 		end
@@ -149,6 +154,10 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 		missing = if notes.missing_files and #notes.missing_files > 0 then table.concat(notes.missing_files, ", ") else false,
 		verified = notes.failed_check or false,
 		quote = quote or false,
+		target = notes.target or false,
+		hint = notes.hint or false,
+		-- Where turns were summarised, what they came to stands here in the developer's words.
+		known = if self.summary then ledger.for_prompt(self) or false else false,
 	})
 	local messages = history.messages(self)
 	history.summarise(self, history.token_count(system .. note .. voice.body, messages) + MAX_TOKENS)
@@ -176,7 +185,7 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 			if carried ~= nil then
 				table.insert(self.already_used, carried.text)
 			end
-			return { text = said, model = model, quote = carried }
+			return { text = said, model = model, quote = carried, voice = voice.name }
 		end
 		if try < RETRIES then
 			messages = table.clone(messages)
@@ -187,7 +196,7 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 			})
 		end
 	end
-	return { text = fallback_question(self), model = model, quote = nil }
+	return { text = fallback_question(self), model = model, quote = nil, voice = voice.name }
 end
 
 return question

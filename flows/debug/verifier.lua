@@ -5,6 +5,7 @@
 local app = require("./app")
 local llm = require("@nietz/llm")
 local shape = require("../common/shape")
+local template = require("@nietz/template")
 
 local verifier = {}
 
@@ -23,9 +24,11 @@ function verifier.is_available(wanted: boolean, model: string?): boolean
 	return wanted and (model ~= nil or string.find(llm.model(), "^local/") == nil)
 end
 
---- Returns what the verifier says of a reply, or nil where it says nothing valid.
-function verifier.judge_reply(reply: string, context: string, label: string, model: string?): Verdict?
+--- Returns what the verifier says of a reply, or nil where it says nothing valid. `code` is what the developer showed, if anything.
+function verifier.judge_reply(reply: string, context: string, label: string, model: string?, code: string?): Verdict?
 	return app.ask_model({
+		-- Code is long and stays the same from turn to turn: it stands where providers keep it.
+		system = if code ~= nil and code ~= "" then template.render("./prompts/code.md", { code = code }) else nil,
 		prompt = "verify",
 		vars = { reply = reply, context = context },
 		schema = VERDICT,

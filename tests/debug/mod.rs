@@ -7,6 +7,7 @@ mod growth;
 mod life;
 mod long;
 mod own;
+mod price;
 mod quotes;
 mod strict;
 mod verify;

@@ -123,8 +123,10 @@ local function take_reading(self: app.App, turn: session.Turn, found: reading.Re
 			return
 		end
 	end
-	hints.note(self, progress)
-	intensity.note(self, progress and not asked)
+	if not intent.asks_for_concept(turn.response) then
+		hints.note(self, progress)
+		intensity.note(self, progress and not asked)
+	end
 end
 
 --- Records and reads a response, and returns the next question: both calls run beside each other, so a question knows the ledger
@@ -136,7 +138,9 @@ local function take_response(self: app.App, turn: session.Turn, notes: question.
 	-- The response is saved before any model call costs something.
 	app.save(self)
 	-- Both are looked up before either call is over: what the question goes for must not depend on which comes first.
-	notes.target, notes.hint = ledger.target(self), hints.current(self)
+	if notes.failed_check == nil and not intent.asks_for_concept(turn.response) then
+		notes.target, notes.hint = ledger.target(self), hints.current(self)
+	end
 	local settled = task.settle({
 		reading = function(): any
 			return reading.ask(self, turn) or false

@@ -71,11 +71,10 @@ function hints.current(self: app.App): Hint?
 	if at == 0 then
 		return nil
 	end
-	local target = ledger.target(self)
 	return {
 		step = hints.STEPS[at],
 		turns = self.progress.stalled,
-		quote = if target then target.one.quote else nil,
+		quote = ledger.weakest(self),
 		places = places(self),
 	}
 end

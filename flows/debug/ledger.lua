@@ -365,16 +365,22 @@ local function times_asked(target: Target): number
 end
 
 --- Returns what the next question is to go for, or nil: the belief that nobody has checked and most others rest on, then one that
---- something speaks against, then two to tell apart, then the oldest belief. What was asked about twice waits for the others.
+--- something speaks against, then two to tell apart, then the oldest belief. What was asked about twice is left alone.
 function ledger.target(self: app.App): Target?
 	local found = ledger.of(self)
 	if found == nil then
 		return nil
 	end
-	local all = candidates(found)
-	return list.find(all, function(target): boolean
+	return list.find(candidates(found), function(target): boolean
 		return times_asked(target) < ASKED_ENOUGH
-	end) or all[1]
+	end)
+end
+
+--- Returns the developer's words that are weakest, however often they were asked about, or nil.
+function ledger.weakest(self: app.App): string?
+	local found = ledger.of(self)
+	local first = if found then candidates(found)[1] else nil
+	return if first then first.one.quote else nil
 end
 
 --- Notes that a question goes for this.
@@ -396,7 +402,7 @@ function ledger.for_prompt(self: app.App): string?
 	for _, part in { { "seen", found.seen }, { "believed", found.believed }, { "ruled_out", found.ruled_out } } :: { { any } } do
 		for _, entry in part[2] :: { Entry } do
 			local name = if entry.weak == "contradicted" then "contradicted" else part[1]
-			table.insert(lines, `{entry.id} {name} ({entry.evidence or `turn {entry.turn}`}): {stack_trace.shorten(entry.quote)}`)
+			table.insert(lines, `{entry.id} {name}: {entry.quote}`)
 		end
 	end
 	for _, pair in found.open do

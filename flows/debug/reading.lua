@@ -8,6 +8,7 @@ local list = require("../common/list")
 local session = require("./session")
 local shape = require("../common/shape")
 local stack_trace = require("./stack_trace")
+local text = require("@nietz/text")
 local vocabulary = require("./vocabulary")
 
 local reading = {}
@@ -16,6 +17,8 @@ local reading = {}
 export type Reading = { tags: { string } } & ledger.Changes
 
 local MAX_TAGS, MAX_CHANGES, MAX_PAIRS = 3, 6, 2
+--- How much of the problem a later reading has, in bytes.
+local REMINDER = 200
 --- The longest reading, in tokens.
 local MAX_TOKENS = 800
 
@@ -49,12 +52,14 @@ SCHEMA.properties.entries.items.required = { "what", "quote" }
 
 --- Returns what a turn's response is found to be, or nil where the model gives nothing valid.
 function reading.ask(self: app.App, turn: session.Turn): Reading?
+	local problem, known = stack_trace.shorten(self.doc.problemDescription), ledger.for_prompt(self)
 	return app.ask_model({
 		prompt = "read",
 		vars = {
 			tags = vocabulary.TAGS,
-			problem = stack_trace.shorten(self.doc.problemDescription),
-			known = ledger.for_prompt(self) or false,
+			-- Once there is a ledger, what matters of the problem stands in it.
+			problem = if known then text.truncate(problem, REMINDER) else problem,
+			known = known or false,
 			question = turn.question,
 			response = stack_trace.shorten(turn.response),
 		},

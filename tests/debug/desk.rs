@@ -54,7 +54,8 @@ pub(crate) fn usual(request: &Request) -> String {
         }
         For::Scores => {
             let score = |score: u8| json!({"turns": [1], "reason": "You looked before you guessed.", "score": score});
-            json!({"assumptionChecking": score(7), "evidenceGathering": score(8), "rootCauseSpeed": score(3)}).to_string()
+            json!({"assumptionChecking": score(7), "evidenceGathering": score(8), "rootCauseSpeed": score(3)})
+                .to_string()
         }
         For::Summary => "They saw the old price in the cache.".to_owned(),
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::desk::{For, purpose, usual};
+use super::desk::{For, purpose, response, usual};
 use crate::support::env::{Env, KEY};
 use crate::support::model_server::cache::{Cache, Counted};
 use crate::support::model_server::{ModelServer, Response};
@@ -16,6 +16,15 @@ const CONFIG: &str = "models: {retry: {attempts: 3, total_seconds: 20, base_dela
 fn shop() -> String {
     (1..=150).map(|line| format!("    price_{line} = cache.get(sku, version={line}) or load(sku, {line})\n")).collect()
 }
+
+/// A problem as people paste it.
+const PROBLEM: &str = "the shop shows stale prices after a deploy, see src/shop.py; what the nightly check says:
+Traceback (most recent call last):
+  File \"src/nightly.py\", line 88, in main
+    check_prices(shop, database)
+  File \"src/nightly.py\", line 41, in check_prices
+    raise StalePrice(sku, shown, stored)
+nightly.StalePrice: 4411 is shown as 12.50 and stored as 13.90 since 2026-01-09 12:00:03";
 
 /// Ten answers of somebody who looks, believes and rules out.
 const ANSWERS: [&str; 10] = [
@@ -36,14 +45,24 @@ fn played(env: impl Fn(&ModelServer) -> Env, model: Option<&str>) -> Counted {
     let cache = Cache::default();
     let server = ModelServer::start(cache.before(|request| {
         Response::text(match purpose(request) {
-            For::Question => format!("In turn {}: which of the two did you look at?", request.body["messages"].as_array().map_or(0, Vec::len)),
+            For::Question => format!(
+                "In turn {}: which of the two did you look at?",
+                request.body["messages"].as_array().map_or(0, Vec::len)
+            ),
+            For::Tags => {
+                // What they looked at and what they only believe: the ledger fills as in a real session.
+                let heard = response(request);
+                let quote = heard.split([',', ':']).next().unwrap_or_default().trim();
+                let what = if quote.contains("believe") || quote.contains("should") { "believed" } else { "seen" };
+                json!({"tags": ["checked-logs"], "entries": [{"what": what, "quote": quote}]}).to_string()
+            }
             _ => usual(request),
         })
     }));
-    let env = env(&server).file("src/shop.py", &shop());
+    let env = env(&server).file("src/shop.py", &shop()).file("src/nightly.py", "check_prices(shop, database)\n");
     let typed: String = ANSWERS.iter().map(|line| format!("{line}\n")).collect();
     let flow = concat!(env!("CARGO_MANIFEST_DIR"), "/flows/debug.lua");
-    let arguments = [flow, "the shop shows stale prices after a deploy, see src/shop.py"];
+    let arguments = [flow, PROBLEM];
     let call = match model {
         Some(model) => env.run_on(model, arguments),
         None => env.run(arguments),
@@ -63,5 +82,4 @@ fn ten_turns_cost_six_tenths_at_most_where_prompts_are_kept() {
         eprintln!("{wire}: {:.3} {counted:?}", counted.ratio());
         assert!(counted.ratio() <= 0.6, "{wire}: {:.3} of the price without a cache: {counted:?}", counted.ratio());
     }
-    let _ = json!({});
 }

@@ -111,7 +111,6 @@ fn each_note_stands_at_the_end_of_the_last_message() {
     what is a write-through cache?
 
     [This asks about a concept: explain it in at most two sentences, in general, then ask one question about their own system.]
-    [Not checked: “the cache is new”. Unless just settled, ask what they would see if it were false.]
 
     =====
 
@@ -125,24 +124,19 @@ fn each_note_stands_at_the_end_of_the_last_message() {
     just tell me the answer
 
     [They asked for the answer. They do not get it: ask a harder question instead.]
-    [Not checked: “the cache is new”. Unless just settled, ask what they would see if it were false.]
-    [No progress: remind them, within your question, of what they have said and not looked at.]
     [Only if it fits what they said, word for word, and beside your question: “Remember how long thou hast been putting off these things, and how often thou hast received an opportunity from the gods, and yet dost not use it.” (Marcus Aurelius)]
 
     =====
 
     I don't know, I'm stuck
 
-    [Not checked: “the cache is new”. Unless just settled, ask what they would see if it were false.]
-    [No progress: point at one line or claim of their own, and ask about that alone.]
+    [No progress: remind them, within your question, of what they have said and not looked at, such as “the cache is new”.]
     [Only if it fits what they said, word for word, and beside your question: “All difficult things in the world are sure to arise from a previous state in which they were easy, and all great things from one in which they were small.” (Laozi)]
 
     =====
 
     the ttl
 
-    [Not checked: “the cache is new”. Unless just settled, ask what they would see if it were false.]
-    [No progress: name where to look, a file, function or log of theirs, and not what is wrong there.]
     [They said that it is solved. Their own command says otherwise, exit code 1; the end of its output:
     three of four fail]
 
@@ -151,8 +145,7 @@ fn each_note_stands_at_the_end_of_the_last_message() {
     I give up
 
     [They want to give up. This is their lifeline: the one question that would show the way to somebody who is close, narrower than all before it, and still without the answer.]
-    [Not checked: “the cache is new”. Unless just settled, ask what they would see if it were false.]
-    [No progress: step back, and ask what they know of the general mechanism that their words touch, apart from their bug.]
+    [No progress: name where to look, a file, function or log of theirs, and not what is wrong there.]
     ");
 }
 
@@ -175,21 +168,18 @@ fn each_step_of_the_ladder_has_its_note() {
 
     c
 
-    [Not checked: “the cache is new”. Unless just settled, ask what they would see if it were false.]
-    [No progress: point at one line or claim of their own, and ask about that alone.]
+    [No progress: point at one line or claim of their own, such as “the cache is new”, and ask about that alone.]
 
     =====
 
     d
 
-    [Not checked: “the cache is new”. Unless just settled, ask what they would see if it were false.]
     [No progress: name where to look, a file, function or log of theirs such as src/price.py:2, src/price.py, and not what is wrong there.]
 
     =====
 
     e
 
-    [Not checked: “the cache is new”. Unless just settled, ask what they would see if it were false.]
     [No progress: step back, and ask what they know of the general mechanism that their words touch, apart from their bug.]
     ");
 }
@@ -253,12 +243,12 @@ fn a_response_is_read_with_what_is_known_and_a_reply_with_the_code_before_it() {
     Read what a developer who hunts a bug has answered: how they reason, and what it adds. Only what it really says; often little or nothing.
 
     tags: what it shows, three at most.
-    - guessed-without-evidence: offers a cause without having looked at anything that supports it
-    - checked-logs: reports what logs, values, output, data or a test really show
-    - questioned-assumption: doubts or tests something that they took for granted before
-    - assumed-without-checking: takes something for granted that could be checked ('it should', 'it always', 'that part works')
-    - narrowed-scope: rules something out, or says more exactly where or when it happens
-    - went-broad-unnecessarily: turns to something unrelated, or lists many possibilities at once
+    - guessed-without-evidence: offers a cause without having looked at anything for it
+    - checked-logs: reports what logs, values, output, data or a test show
+    - questioned-assumption: doubts or tests what they took for granted
+    - assumed-without-checking: takes for granted what could be checked ('it should', 'it always')
+    - narrowed-scope: rules something out, or says more exactly where or when
+    - went-broad-unnecessarily: turns to something unrelated, or lists many possibilities
     - asked-for-answer: asks to be told the cause or the fix
 
     entries: what is new in it. `quote`: their exact words, 20 at most, none of yours.
@@ -278,8 +268,8 @@ fn a_response_is_read_with_what_is_known_and_a_reply_with_the_code_before_it() {
     The problem: the cache returns stale prices after a deploy
 
     Known:
-    k2 seen (turn 2): the log says noon
-    k1 believed (turn 1): the cache is new
+    k2 seen: the log says noon
+    k1 believed: the cache is new
 
     The question: What did the log show at step 3?
 
@@ -392,5 +382,12 @@ fn where_the_window_is_full_a_summary_and_the_ledger_stand_for_the_first_turns_a
 
     [What was said in the earlier turns, in short: They saw the old price in the cache.]
     ");
-    insta::assert_snapshot!(end, @"[That reply was not shown to the developer, because you have asked it before, and they have answered it; ask about something else. Reply again: one question, in English, at most 60 words, that says nothing of the cause, of a fix, or of what to change, and shows no code but theirs. Ask where to look, or what they would expect to see.]");
+    insta::assert_snapshot!(end, @"
+    In turn 18 I saw the old price once more, the old price once more, the old price once more, the old price once more, the old price once more, the old price once more, the old price once more, the old price once more, the old price once more, the old price once more, the old price once more, the old price once more, the old price once more, the old price once more, the old price once more, the old price once more,
+
+    [What is known so far, in their words:
+    k2 seen: the log says noon
+    k1 believed: the cache is new]
+    [No progress: step back, and ask what they know of the general mechanism that their words touch, apart from their bug.]
+    ");
 }

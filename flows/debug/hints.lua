@@ -21,8 +21,8 @@ local LOST = 3
 --- How many places a narrow hint names.
 local MOST_PLACES = 3
 
---- A step of the ladder with what it points at: the developer's own words, and places of theirs.
-export type Hint = { step: string, turns: number, quote: string?, places: { string } }
+--- A step of the ladder with what it points at: the developer's own words (`""` for none), and places of theirs.
+export type Hint = { step: string, turns: number, quote: string, places: { string } }
 
 local function answers(self: app.App): number
 	local count = 0
@@ -74,7 +74,7 @@ function hints.current(self: app.App): Hint?
 	return {
 		step = hints.STEPS[at],
 		turns = self.progress.stalled,
-		quote = ledger.weakest(self),
+		quote = ledger.weakest(self) or "",
 		places = places(self),
 	}
 end
@@ -109,9 +109,9 @@ function hints.ask(self: app.App)
 	end
 	self.progress.raised += 1
 	local hint = hints.current(self) :: Hint
-	local known = if hint.step == "narrow" then #hint.places > 0 else hint.step == "broad" or hint.quote ~= nil
+	local known = if hint.step == "narrow" then #hint.places > 0 else hint.step == "broad" or hint.quote ~= ""
 	ui.say(self.t(if known then `hint.{hint.step}` else `hint.{hint.step}_alone`, {
-		quote = hint.quote or "",
+		quote = hint.quote,
 		places = table.concat(hint.places, ", "),
 	}))
 end

@@ -56,6 +56,8 @@ type Side = { one: string, other: string }
 --- What the next question goes for: a belief that nobody has checked, one that something speaks against, or two to tell apart.
 export type Target = { kind: "unchecked" | "contradicted" | "apart", one: Entry, other: Entry? }
 
+--- How many settled entries a model reads.
+local LATELY_SETTLED = 3
 --- How many entries are kept of what is settled, of what is believed, and how many pairs.
 local MOST_SETTLED, MOST_BELIEVED, MOST_PAIRS = 8, 10, 4
 --- The longest line of what was folded, and the longest quote, in bytes.
@@ -392,7 +394,8 @@ function ledger.note_asked(target: Target)
 	end
 end
 
---- Returns the ledger as models read it: an entry a line, with its id.
+--- Returns the ledger as models read it: an entry a line, with its id. Of what is settled, only the last entries: few answers go
+--- back on more.
 function ledger.for_prompt(self: app.App): string?
 	local found = ledger.of(self)
 	if found == nil then
@@ -400,16 +403,15 @@ function ledger.for_prompt(self: app.App): string?
 	end
 	local lines: { string } = {}
 	for _, part in { { "seen", found.seen }, { "believed", found.believed }, { "ruled_out", found.ruled_out } } :: { { any } } do
-		for _, entry in part[2] :: { Entry } do
+		local entries: { Entry } = part[2]
+		for index = if part[1] == "believed" then 1 else math.max(#entries - LATELY_SETTLED + 1, 1), #entries do
+			local entry = entries[index]
 			local name = if entry.weak == "contradicted" then "contradicted" else part[1]
 			table.insert(lines, `{entry.id} {name}: {entry.quote}`)
 		end
 	end
 	for _, pair in found.open do
 		table.insert(lines, `{pair.one} or {pair.other}, not both`)
-	end
-	if found.folded ~= nil then
-		table.insert(lines, `earlier: {found.folded.line}`)
 	end
 	return if #lines > 0 then table.concat(lines, "\n") else nil
 end

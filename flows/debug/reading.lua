@@ -18,7 +18,7 @@ export type Reading = { tags: { string } } & ledger.Changes
 
 local MAX_TAGS, MAX_CHANGES, MAX_PAIRS = 3, 6, 2
 --- How much of the problem a later reading has, in bytes.
-local REMINDER = 200
+local REMINDER = 80
 --- The longest reading, in tokens.
 local MAX_TOKENS = 800
 

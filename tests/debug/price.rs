@@ -71,6 +71,8 @@ fn played(env: impl Fn(&ModelServer) -> Env, model: Option<&str>) -> Counted {
     cache.counted()
 }
 
+/// Without a ledger and with the same answers, these ten turns sent 78,041 tokens, at 0.365 and 0.652 of the price without a cache;
+/// when the ledger came they sent 78,034, at 0.365 and 0.405.
 #[test]
 fn ten_turns_cost_six_tenths_at_most_where_prompts_are_kept() {
     let by_itself = played(Env::with, None);
@@ -79,7 +81,6 @@ fn ten_turns_cost_six_tenths_at_most_where_prompts_are_kept() {
         Some(MARKED),
     );
     for (wire, counted) in [("by itself", by_itself), ("marked", marked)] {
-        eprintln!("{wire}: {:.3} {counted:?}", counted.ratio());
         assert!(counted.ratio() <= 0.6, "{wire}: {:.3} of the price without a cache: {counted:?}", counted.ratio());
     }
 }

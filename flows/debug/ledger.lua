@@ -80,10 +80,34 @@ local function begun(self: app.App): Ledger
 	return own.ledger
 end
 
---- Returns a text for comparing, without the marks that models put around a quote.
+--- The marks that models put around a quote, and those at its end.
+local AROUND = { '"', "'", "`", "“", "”", "«", "»", " " }
+local BEHIND = { ".", ",", ";", "…" }
+
+--- Returns a quote without such marks.
+local function unquoted(value: string): string
+	local rest = value
+	repeat
+		local before = rest
+		for _, mark in AROUND do
+			if string.sub(rest, 1, #mark) == mark then
+				rest = string.sub(rest, #mark + 1)
+			end
+		end
+		for _, marks in { AROUND, BEHIND } do
+			for _, mark in marks do
+				if string.sub(rest, -#mark) == mark then
+					rest = string.sub(rest, 1, -#mark - 1)
+				end
+			end
+		end
+	until rest == before
+	return rest
+end
+
+--- Returns a text for comparing.
 local function plain(value: string): string
-	local folded = intent.normalize(value)
-	return (string.gsub(string.gsub(folded, "^[%s\"'`]+", ""), "[%s\"'`%.,;…]+$", ""))
+	return unquoted(intent.normalize(value))
 end
 
 --- Whether words stand in a text, from the beginning of a word to the end of one.
@@ -127,7 +151,7 @@ end
 
 --- Returns a quote as it is kept, its turn, and its place in a file; nil where it stands nowhere.
 local function sourced(self: app.App, given: string): (string?, number, string?)
-	local quote = string.gsub(text.trim(given), "%s+", " ")
+	local quote = unquoted((string.gsub(text.trim(given), "%s+", " ")))
 	local words = plain(quote)
 	if #words < 2 then
 		return nil, 0, nil
@@ -139,7 +163,7 @@ local function sourced(self: app.App, given: string): (string?, number, string?)
 	if turn ~= nil then
 		return quote, turn, nil
 	end
-	local place = place_in_files(self, text.trim(given))
+	local place = place_in_files(self, unquoted(text.trim(given)))
 	return if place then quote else nil, #self.doc.transcript, place
 end
 

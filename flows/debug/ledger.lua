@@ -62,6 +62,8 @@ local LATELY_SETTLED = 3
 local MOST_SETTLED, MOST_BELIEVED, MOST_PAIRS = 8, 10, 4
 --- The longest line of what was folded, and the longest quote, in bytes.
 local MOST_FOLDED, LONGEST_QUOTE = 400, 240
+--- The longest answer in which a quote is looked for otherwise than to the letter, in bytes.
+local LONGEST_SAID = 20_000
 --- After so many questions for one thing, the next thing comes first.
 local ASKED_ENOUGH = 2
 
@@ -138,28 +140,33 @@ local function place_in_files(self: app.App, quote: string): string?
 	return nil
 end
 
+--- Whether the developer said a quote in this text: to the letter, or but for letters' size, accents and spaces, where the text is
+--- none that goes on for pages.
+local function is_said(quote: string, said: string): boolean
+	return string.find(said, quote, 1, true) ~= nil or #said <= LONGEST_SAID and stands_in(plain(quote), plain(said))
+end
+
 --- Returns the turn in which the developer said these words, the last one first, 0 being the problem; nil where they did not.
-local function turn_of(self: app.App, words: string): number?
+local function turn_of(self: app.App, quote: string): number?
 	local turns = self.doc.transcript
 	for index = #turns, 1, -1 do
-		if stands_in(words, plain(turns[index].response)) then
+		if is_said(quote, turns[index].response) then
 			return index
 		end
 	end
-	return if stands_in(words, plain(self.doc.problemDescription)) then 0 else nil
+	return if is_said(quote, self.doc.problemDescription) then 0 else nil
 end
 
 --- Returns a quote as it is kept, its turn, and its place in a file; nil where it stands nowhere.
 local function sourced(self: app.App, given: string): (string?, number, string?)
 	local quote = unquoted((string.gsub(text.trim(given), "%s+", " ")))
-	local words = plain(quote)
-	if #words < 2 then
+	if #plain(quote) < 2 then
 		return nil, 0, nil
 	end
 	if #quote > LONGEST_QUOTE then
 		quote = text.truncate(quote, LONGEST_QUOTE)
 	end
-	local turn = turn_of(self, words)
+	local turn = turn_of(self, quote)
 	if turn ~= nil then
 		return quote, turn, nil
 	end

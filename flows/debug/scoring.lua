@@ -4,10 +4,13 @@
 
 local app = require("./app")
 local json = require("@nietz/json")
+local leak_rules = require("./leak_rules")
 local list = require("../common/list")
+local question = require("./question")
 local session = require("./session")
 local shape = require("../common/shape")
 local stack_trace = require("./stack_trace")
+local text = require("@nietz/text")
 local vocabulary = require("./vocabulary")
 
 local scoring = {}
@@ -57,6 +60,17 @@ local function real_turns(self: app.App, named: { number }): { number }
 	return found
 end
 
+--- Returns a reason as it may be shown. Where the cause was not found, a reason that gives it away is left out: the session may be
+--- taken up in another one.
+local function shown_reason(self: app.App, reason: string): string
+	if self.doc.outcome == "solved" then
+		return reason
+	end
+	-- The rules judge questions: what stands before this one is what they look at.
+	local leak = leak_rules.find_leak(`{reason} {self.t("card.asked")}`, question.known_text(self), nil)
+	return if leak == nil then reason else ""
+end
+
 --- Has a model score the whole transcript; where that fails, the scores by tags stay.
 function scoring.score(self: app.App)
 	local doc = self.doc
@@ -85,7 +99,7 @@ function scoring.score(self: app.App)
 	for _, dimension in vocabulary.DIMENSIONS do
 		local given = value[dimension.name]
 		doc.skillScores[dimension.name] = given.score
-		doc.nietz.scores[dimension.name] = { turns = real_turns(self, given.turns), reason = given.reason }
+		doc.nietz.scores[dimension.name] = { turns = real_turns(self, given.turns), reason = shown_reason(self, given.reason) }
 	end
 end
 
@@ -104,7 +118,7 @@ function scoring.explain(self: app.App): { string }
 		local given = if self.doc.nietz.scores then self.doc.nietz.scores[dimension.name] else nil
 		if given ~= nil then
 			local label = dimension.label[self.lang] or dimension.label.en or dimension.name
-			table.insert(lines, `- {label}: {given.reason} ({name_turns(self, given.turns)})`)
+			table.insert(lines, text.trim(`- {label}: {given.reason}`) .. ` ({name_turns(self, given.turns)})`)
 		end
 	end
 	local tagged: { string } = {}

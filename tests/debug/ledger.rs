@@ -279,6 +279,23 @@ fn scores_name_their_turns_and_the_tags_are_shown_with_theirs() {
 }
 
 #[test]
+fn a_reason_that_gives_the_cause_away_is_not_shown_where_it_was_not_found() {
+    let scores = || {
+        let score = |reason: &str| json!({"turns": [1], "reason": reason, "score": 4});
+        json!({"assumptionChecking": score("You took your first idea for a fact."),
+               "evidenceGathering": score("Set the ttl to 60 in the cache client."),
+               "rootCauseSpeed": score("You came nearer with each answer.")})
+    };
+    let shown = |last: &str| {
+        let desk = Desk::with(move |what, _| (what == For::Scores).then(|| scores().to_string()));
+        let told = said(&desk.session(&["the key is old", last, ""]).exits(0));
+        ["You took your first idea", "Set the ttl", "You came nearer"].map(|reason| told.contains(reason))
+    };
+    assert_eq!(shown("exit"), [true, false, true]);
+    assert_eq!(shown("solved"), [true, true, true]);
+}
+
+#[test]
 fn the_last_response_is_read_like_any_other() {
     let all_tags = |desk: &Desk| -> Vec<Value> {
         let session = desk.saved();

@@ -60,7 +60,7 @@ export type Target = { kind: "unchecked" | "contradicted" | "apart", one: Entry,
 local LATELY_SETTLED = 3
 --- How many entries are kept of what is settled, of what is believed, and how many pairs.
 local MOST_SETTLED, MOST_BELIEVED, MOST_PAIRS = 8, 10, 4
---- The longest line of what was folded, and the longest quote, in bytes.
+--- The longest line of what was folded, in bytes, and the longest quote, in letters.
 local MOST_FOLDED, LONGEST_QUOTE = 400, 240
 --- The longest answer in which a quote is looked for otherwise than to the letter, in bytes.
 local LONGEST_SAID = 20_000
@@ -143,7 +143,7 @@ end
 --- Whether the developer said a quote in this text: to the letter, or but for letters' size, accents and spaces, where the text is
 --- none that goes on for pages.
 local function is_said(quote: string, said: string): boolean
-	return string.find(said, quote, 1, true) ~= nil or #said <= LONGEST_SAID and stands_in(plain(quote), plain(said))
+	return stands_in(quote, said) or #said <= LONGEST_SAID and stands_in(plain(quote), plain(said))
 end
 
 --- Returns the turn in which the developer said these words, the last one first, 0 being the problem; nil where they did not.
@@ -163,15 +163,13 @@ local function sourced(self: app.App, given: string): (string?, number, string?)
 	if #plain(quote) < 2 then
 		return nil, 0, nil
 	end
-	if #quote > LONGEST_QUOTE then
-		quote = text.truncate(quote, LONGEST_QUOTE)
-	end
+	local kept = text.truncate(quote, LONGEST_QUOTE)
 	local turn = turn_of(self, quote)
 	if turn ~= nil then
-		return quote, turn, nil
+		return kept, turn, nil
 	end
 	local place = place_in_files(self, unquoted(text.trim(given)))
-	return if place then quote else nil, #self.doc.transcript, place
+	return if place then kept else nil, #self.doc.transcript, place
 end
 
 local function find_by_id(entries: { Entry }, id: string): Entry?

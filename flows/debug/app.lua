@@ -16,6 +16,10 @@ local translations = require("../common/translations")
 
 local app = {}
 
+--- How the session goes on: turns without progress, "I don't know"s, and steps that raise the ladder of hints since there was any;
+--- and turns in a row with progress and without a plea for the answer.
+export type Progress = { stalled: number, lost: number, raised: number, steady: number }
+
 export type App = {
 	doc: session.Doc,
 	--- The run's id.
@@ -23,8 +27,10 @@ export type App = {
 	t: translations.Translate,
 	lang: string,
 	params: nietz.Values,
-	--- The slug of the persona that asks now.
+	--- The slug of the persona that asks now, and of the one that asked first.
 	voice: string,
+	first_voice: string,
+	progress: Progress,
 	--- The files that the developer named, and the evidence, in the order in which they came.
 	code_files: { excerpt.Shown },
 	--- Images and PDFs that go with each question: what the run was given, and paths.
@@ -58,6 +64,8 @@ function app.new(doc: session.Doc, run: string, code: string, params: nietz.Valu
 		lang = code,
 		params = params,
 		voice = voice,
+		first_voice = voice,
+		progress = { stalled = 0, lost = 0, raised = 0, steady = 0 },
 		code_files = {},
 		pictures = {},
 		requested_paths = {},
@@ -87,6 +95,8 @@ export type ModelRequest = {
 	vars: nietz.Values,
 	schema: llm.Schema,
 	label: string,
+	--- What stays the same from call to call and stands before the prompt, so that providers keep it.
+	system: string?,
 	model: string?,
 	max_tokens: number?,
 }
@@ -97,6 +107,7 @@ function app.ask_model(request: ModelRequest): any
 	return (
 		ask.value({
 			model = request.model,
+			system = request.system,
 			prompt = template.render(`./prompts/{request.prompt}.md`, request.vars),
 			schema = request.schema,
 			label = request.label,

@@ -1,5 +1,5 @@
 --!strict
---- The conversation: a question, a response, the tags of the response, the next question, until the developer says that it is
+--- The conversation: a question, a response, what the response shows, the next question, until the developer says that it is
 --- solved or gives up. What a line that is no answer does stands in `HANDLERS`.
 
 local app = require("./app")
@@ -8,16 +8,22 @@ local code = require("./code")
 local commands = require("./commands")
 local evidence = require("./evidence")
 local fix_check = require("./fix_check")
+local hints = require("./hints")
 local intensity = require("./intensity")
 local intent = require("./intent")
+local ledger = require("./ledger")
 local question = require("./question")
+local reading = require("./reading")
 local session = require("./session")
-local tags = require("./tags")
 local task = require("@nietz/task")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
+local verifier = require("./verifier")
 
 local converse = {}
+
+--- The tag of a response that asks for the answer.
+local PLEA = "asked-for-answer"
 
 export type Said = {
 	--- What was said, as the transcript has it.
@@ -57,13 +63,13 @@ local function ask_question(self: app.App, asked: question.NextQuestion): sessio
 	local turn = session.add_turn(self.doc, asked.text, asked.model, asked.quote, clock.now())
 	-- Saved without a response, so that a session which is left here shows the open question.
 	app.save(self)
-	ui.say(`**[{self.t("turn")} {turn.turnNumber}]** {asked.text}`, { from = app.voice(self).name })
+	ui.say(`**[{self.t("turn")} {turn.turnNumber}]** {asked.text}`, { from = asked.voice })
 	return turn
 end
 
 --- Raises the failure of a branch; where both failed, always that of the same one, so that a replay fails alike.
 local function raise_first(settled: any)
-	for _, name in { "tags", "question" } do
+	for _, name in { "reading", "question" } do
 		local branch = settled[name]
 		if not branch.ok then
 			error(branch.error, 0)
@@ -71,35 +77,95 @@ local function raise_first(settled: any)
 	end
 end
 
---- Records and tags a response, and returns the next question.
-local function take_response(self: app.App, turn: session.Turn, missing: { string }): question.NextQuestion
-	local asked = intent.asks_for_answer(turn.response)
-	if asked then
-		session.add_tags(self.doc, turn, { "asked-for-answer" })
-		intensity.raise(self)
+--- A plea for the answer that the words of a response are, and what there was before the intensity rose for it.
+type Plea = { before: intensity.Before? }
+
+--- Tags a response that asks for the answer by its words, and raises the intensity for it.
+local function hear_plea(self: app.App, turn: session.Turn): Plea?
+	if not intent.asks_for_answer(turn.response) then
+		return nil
 	end
+	session.add_tags(self.doc, turn, { PLEA })
+	return { before = intensity.raise(self) }
+end
+
+--- Takes a plea back that a capable model did not find in the response: words alone are taken wrongly at times.
+local function withdraw(self: app.App, turn: session.Turn, plea: Plea)
+	session.remove_tag(self.doc, turn, PLEA)
+	if plea.before ~= nil then
+		intensity.take_back(self, plea.before)
+	end
+end
+
+--- Records what a model has read in a response: tags, ledger, whether it was progress, and a plea that its words did not show.
+local function take_reading(self: app.App, turn: session.Turn, found: reading.Reading?, plea: Plea?)
+	if found == nil then
+		ui.say(self.t("tags.none"))
+		return
+	end
+	local capable = verifier.is_available(true, nil)
+	local pleads = reading.escalates(found.tags)
+	session.add_tags(self.doc, turn, found.tags)
+	if plea ~= nil and not pleads and capable then
+		withdraw(self, turn, plea)
+	end
+	local asked = pleads or plea ~= nil and not capable
+	if pleads and plea == nil then
+		-- The question that is there already is shown as it is: the harder voice asks from the next one on.
+		intensity.raise(self, true)
+	end
+	local progress = ledger.apply(self, found)
+	if ledger.of(self) == nil then
+		-- A model that gives no entries: its tags say whether there was progress, and a small one that gives none says nothing.
+		progress = reading.is_good(found.tags)
+		if not progress and not capable then
+			return
+		end
+	end
+	if not intent.asks_for_concept(turn.response) then
+		hints.note(self, progress)
+		intensity.note(self, progress and not asked)
+	end
+end
+
+--- Records and reads a response, and returns the next question: both calls run beside each other, so a question knows the ledger
+--- as it was before this response, and the response itself.
+local function take_response(self: app.App, turn: session.Turn, notes: question.Notes): question.NextQuestion
+	local plea = hear_plea(self, turn)
+	notes.asked_for_answer = plea ~= nil
+	hints.hear(self, turn.response)
 	-- The response is saved before any model call costs something.
 	app.save(self)
+	-- Both are looked up before either call is over: what the question goes for must not depend on which comes first.
+	if notes.failed_check == nil and not intent.asks_for_concept(turn.response) then
+		notes.target, notes.hint = ledger.target(self), hints.current(self)
+	end
 	local settled = task.settle({
-		tags = function(): any
-			return tags.ask_tags(self, turn) or false
+		reading = function(): any
+			return reading.ask(self, turn) or false
 		end,
 		question = function(): any
-			return question.next(self, turn.response, { asked_for_answer = asked, missing_files = missing })
+			return question.next(self, turn.response, notes)
 		end,
 	})
 	raise_first(settled)
-	local found, next_question = settled.tags.value :: any, settled.question.value :: any
-	if not found then
+	if notes.target ~= nil then
+		ledger.note_asked(notes.target)
+	end
+	take_reading(self, turn, settled.reading.value or nil, plea)
+	return settled.question.value :: any
+end
+
+--- Reads the last response of a session. Where no model can be reached, the session ends all the same.
+local function read_last(self: app.App, turn: session.Turn)
+	app.save(self)
+	local ok, found = pcall(reading.ask, self, turn)
+	if ok and found ~= nil then
+		session.add_tags(self.doc, turn, found.tags)
+		ledger.apply(self, found)
+	else
 		ui.say(self.t("tags.none"))
-		return next_question
 	end
-	session.add_tags(self.doc, turn, found)
-	if tags.escalates(found) and not asked and intensity.raise(self) then
-		-- The model saw a plea for the answer that the word lists did not: asked again in the harder voice.
-		return question.next(self, turn.response, { asked_for_answer = true, missing_files = missing })
-	end
-	return next_question
 end
 
 --- Takes in the files that a text names and those that it attaches. Returns the names that were not found.
@@ -115,7 +181,7 @@ end
 local HANDLERS: { [string]: (self: app.App, turn: session.Turn, said: Said) -> Step } = {
 	answer = function(self, turn, said)
 		turn.response = said.text
-		return { asked = take_response(self, turn, take_named(self, said.text)) }
+		return { asked = take_response(self, turn, { missing_files = take_named(self, said.text) }) }
 	end,
 	again = function(self, _turn, _said)
 		evidence.again(self)
@@ -127,19 +193,21 @@ local HANDLERS: { [string]: (self: app.App, turn: session.Turn, said: Said) -> S
 	["give-up"] = function(self, turn, said)
 		turn.response = said.text
 		if self.doc.nietz.lifelineUsed then
+			read_last(self, turn)
 			return { outcome = "abandoned" }
 		end
 		self.doc.nietz.lifelineUsed = true
 		ui.say(self.t("lifeline"))
-		return { asked = question.next(self, turn.response, { lifeline = true }) }
+		return { asked = take_response(self, turn, { lifeline = true }) }
 	end,
 	solved = function(self, turn, said)
 		turn.response = said.text
 		local ran = if self.params.verify then fix_check.run(self) else nil
 		if ran == nil or ran.holds or ui.confirm({ id = "still-solved", prompt = self.t("verify.still"), default = false }) then
+			read_last(self, turn)
 			return { outcome = "solved" }
 		end
-		return { asked = question.next(self, turn.response, { failed_check = { exit = ran.exit, output = fix_check.tail(ran.output) } }) }
+		return { asked = take_response(self, turn, { failed_check = { exit = ran.exit, output = fix_check.tail(ran.output) } }) }
 	end,
 }
 

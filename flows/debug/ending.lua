@@ -5,68 +5,19 @@ local app = require("./app")
 local clock = require("@nietz/clock")
 local commands = require("./commands")
 local entries = require("../common/memory/entries")
-local json = require("@nietz/json")
 local llm = require("@nietz/llm")
 local profile = require("./profile")
 local quotes = require("@nietz/quotes")
 local quoting = require("./quoting")
-local session = require("./session")
-local shape = require("../common/shape")
+local scoring = require("./scoring")
 local show = require("./show")
-local stack_trace = require("./stack_trace")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
-local vocabulary = require("./vocabulary")
 
 local ending = {}
 
 --- A session solved with at most so many questions may not have needed them.
 local FEW_QUESTIONS = 2
---- The part of the context window that the transcript may take when it is scored.
-local WINDOW_SHARE = 0.6
-
-local function score_schema(): shape.Shape
-	local properties, required = {}, {}
-	for _, dimension in vocabulary.DIMENSIONS do
-		properties[dimension.name] = shape.integer(1, 10)
-		table.insert(required, dimension.name)
-	end
-	return shape.object(required, properties)
-end
-
---- Has a model score the whole transcript; where that fails, the scores by tags stay.
-local function score_session(self: app.App)
-	local doc = self.doc
-	if #doc.transcript == 0 or doc.transcript[1].response == "" then
-		return
-	end
-	local first = 1
-	local turns: { session.Turn } = json.array({})
-	for _, turn in doc.transcript do
-		local shown = table.clone(turn)
-		shown.response = stack_trace.shorten(turn.response)
-		table.insert(turns, shown)
-	end
-	while #turns > 1 and #json.encode(turns) / 4 > self.context_tokens * WINDOW_SHARE do
-		table.remove(turns, first)
-	end
-	local ok, value = pcall(app.ask_model, {
-		prompt = "score",
-		vars = {
-			problem = stack_trace.shorten(doc.problemDescription),
-			outcome = doc.outcome,
-			turns = #doc.transcript,
-			summary = if #turns < #doc.transcript then self.summary or false else false,
-			transcript = turns,
-		},
-		schema = score_schema(),
-		label = self.t("doing.scoring"),
-	})
-	if ok and value ~= nil then
-		doc.skillScores, doc.nietz.scoredBy = value, "model"
-	end
-end
-
 --- Asks what was learnt, and keeps the answer.
 local function ask_reflection(self: app.App)
 	local prompt = self.t(if self.doc.outcome == "solved" then "reflect.solved" else "reflect.abandoned")
@@ -105,7 +56,7 @@ function ending.finish(self: app.App, outcome: "solved" | "abandoned"): any
 	doc.outcome, doc.nietz.state = outcome, "ended"
 	doc.endTimestamp = clock.now()
 	app.save(self)
-	score_session(self)
+	scoring.score(self)
 	app.save(self)
 	show_quote(self)
 	ui.say(show.card(self))

@@ -36,7 +36,8 @@ function fix_check.exec(self: app.App, what: string, command: string, seconds: n
 	local branch = `nietz/{self.run}-{name}`
 	local start = git.snapshot().commit
 	-- What the project has and git ignores is looked for anew: it may have been installed meanwhile.
-	local place: workplace.Workplace = { start = start, dependencies = git.dependencies() }
+	local project = git.head().top
+	local place: workplace.Workplace = { start = start, project = project, dependencies = git.dependencies() }
 	git.branch(branch, start)
 	local tree = git.worktree({ name = name, branch = branch })
 	local ok, ran, cannot = pcall(function(): (git.Ran, string?)
@@ -54,7 +55,7 @@ function fix_check.exec(self: app.App, what: string, command: string, seconds: n
 	end
 	local exit = if ran.over == "exit" then ran.exit else 124
 	-- The worktree is gone: its places are those of the workspace.
-	local output = replace_place(ran.output, tree.path, git.head().top)
+	local output = replace_place(ran.output, tree.path, project)
 	return { exit = exit, output = output, holds = exit == 0, cannot = cannot, file = ran.file }
 end
 

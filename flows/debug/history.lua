@@ -7,6 +7,7 @@ local llm = require("@nietz/llm")
 local session = require("./session")
 local stack_trace = require("./stack_trace")
 local template = require("@nietz/template")
+local ui = require("@nietz/ui")
 
 local history = {}
 
@@ -61,6 +62,9 @@ function history.summarise(self: app.App, size: number)
 		label = self.t("doing.summarising"),
 		temperature = 0,
 	})
+	if self.summary == nil then
+		ui.say(self.t("history.shortened", { kept = KEPT_TURNS }))
+	end
 	self.summary = reply.text
 	self.summarised_turns = last
 end

@@ -1,6 +1,6 @@
 --!strict
 --- The voices, from the mildest to the hardest: the three of the specification, and the user's own. Who asks for the answer
---- gets the next harder one for the rest of the session.
+--- gets the next harder one, and who goes on without asking comes back to the milder ones.
 
 local app = require("./app")
 local list = require("../common/list")
@@ -14,6 +14,9 @@ local intensity = {}
 
 --- What a session can say of a voice. The level of each is its place here.
 intensity.LADDER = session.INTENSITIES
+
+--- So many turns with progress and without a plea make room for a milder voice.
+local STEADY = 3
 
 --- The level of a voice that does not say it.
 local DEFAULT_LEVEL = 2
@@ -63,21 +66,59 @@ function intensity.nearest(voice: personas.Persona): string
 	return intensity.LADDER[math.clamp(at, 1, #intensity.LADDER)]
 end
 
---- Changes to the next harder voice, and says so. Returns whether there is one.
-function intensity.raise(self: app.App): boolean
+--- What there was before the intensity rose.
+export type Before = { voice: string, escalated_to: string? }
+
+--- Changes to the next harder voice, and says so. Returns what there was before, or nil where none is harder. With `later` the
+--- question that comes next was made in the voice before.
+function intensity.raise(self: app.App, later: boolean?): Before?
+	self.progress.steady = 0
 	local voice = app.voice(self)
 	local harder = list.find(intensity.voices(), function(other): boolean
 		return level(other) > level(voice)
 	end)
 	if harder == nil then
 		ui.say(self.t("intensity.top", { name = voice.name }))
-		return false
+		return nil
 	end
+	local own = self.doc.nietz
+	local before: Before = { voice = self.voice, escalated_to = own.escalatedTo }
 	self.voice = harder.slug
-	self.doc.nietz.escalatedTo = intensity.nearest(harder)
+	local reached = intensity.nearest(harder)
+	local highest = if own.escalatedTo then table.find(intensity.LADDER, own.escalatedTo) or 0 else 0
+	if (table.find(intensity.LADDER, reached) or 0) > highest then
+		own.escalatedTo = reached
+	end
 	session.note_voice(self.doc, harder.slug)
-	ui.say(self.t("intensity.rises", { from = voice.name, to = harder.name }))
-	return true
+	ui.say(self.t(if later then "intensity.rises_later" else "intensity.rises", { from = voice.name, to = harder.name }))
+	return before
+end
+
+--- Takes a rise back, because it was no plea for the answer after all, and says so.
+function intensity.take_back(self: app.App, before: Before)
+	self.voice, self.doc.nietz.escalatedTo = before.voice, before.escalated_to
+	ui.say(self.t("intensity.taken_back", { name = app.voice(self).name }))
+end
+
+--- Notes whether a turn was progress without a plea. After three such turns in a row the voice falls by one towards the one that
+--- the session began with, and that is said.
+function intensity.note(self: app.App, progress: boolean)
+	local going = self.progress
+	going.steady = if progress then going.steady + 1 else 0
+	if going.steady < STEADY or self.voice == self.first_voice then
+		return
+	end
+	going.steady = 0
+	local voice, first = app.voice(self), personas.get(self.first_voice)
+	local milder = first
+	for _, other in intensity.voices() do
+		if level(other) < level(voice) and level(other) > level(milder) then
+			milder = other
+		end
+	end
+	self.voice = milder.slug
+	session.note_voice(self.doc, milder.slug)
+	ui.say(self.t("intensity.falls", { from = voice.name, to = milder.name }))
 end
 
 return intensity

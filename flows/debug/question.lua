@@ -4,10 +4,11 @@
 
 local app = require("./app")
 local code = require("./code")
-local evidence = require("./evidence")
+local hints = require("./hints")
 local history = require("./history")
 local intent = require("./intent")
 local json = require("@nietz/json")
+local ledger = require("./ledger")
 local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local quotes = require("@nietz/quotes")
@@ -31,8 +32,12 @@ export type Notes = {
 	lifeline: boolean?,
 	missing_files: { string }?,
 	failed_check: { exit: number, output: string }?,
+	--- What the question goes for, and the step of the ladder of hints that it stands on.
+	target: ledger.Target?,
+	hint: hints.Hint?,
 }
-export type NextQuestion = { text: string, model: string, quote: quotes.Quote? }
+--- `voice` is the name of the voice that it was made in.
+export type NextQuestion = { text: string, model: string, quote: quotes.Quote?, voice: string }
 
 --- Returns the questions that a voice can ask without a model: its own, or the shared ones where it has none in this language or
 --- in English. Fails where `fallback` of a persona is no list of questions.
@@ -96,6 +101,10 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 		missing = if notes.missing_files and #notes.missing_files > 0 then table.concat(notes.missing_files, ", ") else false,
 		verified = notes.failed_check or false,
 		quote = quote or false,
+		target = notes.target or false,
+		hint = notes.hint or false,
+		-- Where turns were summarised, what they came to stands here in the developer's words.
+		known = if self.summary then ledger.for_prompt(self) or false else false,
 	})
 	local messages = history.messages(self)
 	history.summarise(self, history.token_count(system .. note .. voice.body, messages) + reply_check.EXPECTED_TOKENS)
@@ -112,9 +121,9 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 		if carried ~= nil then
 			table.insert(self.already_used, carried.text)
 		end
-		return { text = found.text, model = found.model, quote = carried }
+		return { text = found.text, model = found.model, quote = carried, voice = voice.name }
 	end
-	return { text = fallback_question(self), model = found.model, quote = nil }
+	return { text = fallback_question(self), model = found.model, quote = nil, voice = voice.name }
 end
 
 return question

@@ -42,9 +42,8 @@ function reply_check.known_text(self: app.App): string
 	return table.concat(parts, "\n")
 end
 
---- Returns what the verifier is shown of the session. The code comes first, because it stays the same from turn to turn and providers
---- cache what a prompt begins with.
-local function shown_context(self: app.App): string
+--- Returns what the verifier is shown of the session: what was said, and the code.
+local function shown_context(self: app.App): (string, string)
 	local files, said = {}, { self.doc.problemDescription }
 	for _, file in self.code_files do
 		table.insert(files, `{file.path}\n{file.excerpt}`)
@@ -53,7 +52,7 @@ local function shown_context(self: app.App): string
 		table.insert(said, `Asked: {turn.question}\nAnswered: {turn.response}`)
 	end
 	local most = math.floor(self.context_tokens)
-	return text.trim(text.truncate(table.concat(files, "\n\n"), most) .. "\n\n" .. text.truncate(table.concat(said, "\n\n"), most))
+	return text.truncate(table.concat(said, "\n\n"), most), text.truncate(table.concat(files, "\n\n"), most)
 end
 
 --- Whether a question was asked before, in the same words.
@@ -80,9 +79,11 @@ local function objection(self: app.App, reply: string, quote: quotes.Quote?): Ob
 		return { reason = leak_rules.told(reading.hard) }
 	end
 	local hints = leak_rules.hints(reading)
+	local context, code = shown_context(self)
 	local verdict = verifier.judge_reply({
 		reply = reply,
-		context = shown_context(self),
+		context = context,
+		code = code,
 		hints = hints,
 		label = self.t("doing.verifying"),
 		model = self.params.verifier_model,

@@ -3,6 +3,7 @@
 
 local documents = require("@nietz/documents")
 local json = require("@nietz/json")
+local list = require("../common/list")
 local quotes = require("@nietz/quotes")
 local vocabulary = require("./vocabulary")
 
@@ -93,6 +94,21 @@ function session.add_tags(doc: Doc, turn: Turn, tags: { string })
 			table.insert(doc.behaviorTags, { turnNumber = turn.turnNumber, tag = name, dimension = tag.dimension })
 		end
 	end
+end
+
+--- Takes a tag away from a turn and from the session's list.
+function session.remove_tag(doc: Doc, turn: Turn, name: string)
+	local function without<T>(items: { T }, is: (item: T) -> boolean): { T }
+		return json.array(list.filter(items, function(item): boolean
+			return not is(item)
+		end))
+	end
+	turn.behaviorTags = without(turn.behaviorTags, function(tag): boolean
+		return tag == name
+	end)
+	doc.behaviorTags = without(doc.behaviorTags :: { any }, function(seen): boolean
+		return seen.turnNumber == turn.turnNumber and seen.tag == name
+	end)
 end
 
 --- Returns the scores that the tags alone make: 5, one more or less for each tag, between 1 and 10.

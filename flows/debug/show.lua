@@ -3,6 +3,7 @@
 
 local app = require("./app")
 local profile = require("./profile")
+local scoring = require("./scoring")
 local text = require("@nietz/text")
 local translations = require("../common/translations")
 local vocabulary = require("./vocabulary")
@@ -70,6 +71,10 @@ function show.card(self: app.App): string
 	table.insert(lines, "```")
 	table.insert(lines, "")
 	table.insert(lines, t(`card.by_{doc.nietz.scoredBy}`))
+	local reasons = scoring.explain(self)
+	if #reasons > 0 then
+		table.insert(lines, "\n" .. table.concat(reasons, "\n"))
+	end
 	return table.concat(lines, "\n")
 end
 

@@ -21,7 +21,15 @@ local ROOMS = { 4000, 16000 }
 
 export type Verdict = { evidence: string, leaks: boolean, reason: string }
 --- What is to be judged: a reply, all that the developer said and showed, and what the rules noticed in the reply.
-export type Case = { reply: string, context: string, hints: { string }, label: string, model: string? }
+export type Case = {
+	reply: string,
+	context: string,
+	--- The code that they showed, if it is known apart: long, and the same from turn to turn, so it stands where providers keep it.
+	code: string?,
+	hints: { string },
+	label: string,
+	model: string?,
+}
 
 --- Whether replies are verified. A small model on this machine does it only where it is named: it was measured to judge no
 --- better than chance, at three times the wait.
@@ -39,6 +47,7 @@ function verifier.judge_reply(case: Case): Verdict?
 	for _, room in ROOMS do
 		local verdict = ask.value({
 			model = case.model,
+			system = if case.code ~= nil and case.code ~= "" then template.render("./prompts/code.md", { code = case.code }) else nil,
 			prompt = prompt,
 			schema = VERDICT,
 			label = case.label,

@@ -12,6 +12,8 @@ export type Tag = {
 	dimension: string,
 	sign: number,
 	means: string,
+	--- What was seen, as the score card says it, by language.
+	label: { [string]: string }?,
 	--- Whether it leads to a harder voice.
 	escalates: boolean?,
 	--- What the habit is called in the profile, by language.

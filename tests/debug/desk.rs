@@ -35,6 +35,11 @@ pub(super) fn purpose(request: &Request) -> For {
     }
 }
 
+/// The response that a model is to read, where it is asked for that.
+pub(super) fn response(request: &Request) -> String {
+    request.prompt().rsplit("Their response: ").next().unwrap_or_default().to_owned()
+}
+
 /// What the model says where a test has nothing else in mind: it depends on the request alone.
 pub(crate) fn usual(request: &Request) -> String {
     match purpose(request) {
@@ -43,8 +48,15 @@ pub(crate) fn usual(request: &Request) -> String {
             format!("What did the log show at step {turn}?")
         }
         For::Verdict => json!({"evidence": "none", "leaks": false, "reason": "It only asks."}).to_string(),
-        For::Tags => json!({"tags": ["checked-logs"]}).to_string(),
-        For::Scores => json!({"assumptionChecking": 7, "evidenceGathering": 8, "rootCauseSpeed": 3}).to_string(),
+        For::Tags => {
+            let pleads = ["tell me", "the fix", "dis-moi"].iter().any(|plea| response(request).contains(plea));
+            json!({"tags": if pleads { ["asked-for-answer"] } else { ["checked-logs"] }}).to_string()
+        }
+        For::Scores => {
+            let score = |score: u8| json!({"turns": [1], "reason": "You looked before you guessed.", "score": score});
+            json!({"assumptionChecking": score(7), "evidenceGathering": score(8), "rootCauseSpeed": score(3)})
+                .to_string()
+        }
         For::Summary => "They saw the old price in the cache.".to_owned(),
     }
 }

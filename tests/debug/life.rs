@@ -60,7 +60,9 @@ fn a_session_file_has_the_fields_of_its_specification() {
           "response": "found it",
           "model": "test",
           "quoteUsed": null,
-          "behaviorTags": [],
+          "behaviorTags": [
+            "checked-logs"
+          ],
           "timestamp": "2026-01-09T10:30:00Z"
         }
       ],
@@ -79,12 +81,37 @@ fn a_session_file_has_the_fields_of_its_specification() {
           "turnNumber": 2,
           "tag": "checked-logs",
           "dimension": "evidenceGathering"
+        },
+        {
+          "turnNumber": 3,
+          "tag": "checked-logs",
+          "dimension": "evidenceGathering"
         }
       ],
       "nietz": {
         "version": 1,
         "state": "ended",
         "scoredBy": "model",
+        "scores": {
+          "assumptionChecking": {
+            "turns": [
+              1
+            ],
+            "reason": "You looked before you guessed."
+          },
+          "evidenceGathering": {
+            "turns": [
+              1
+            ],
+            "reason": "You looked before you guessed."
+          },
+          "rootCauseSpeed": {
+            "turns": [
+              1
+            ],
+            "reason": "You looked before you guessed."
+          }
+        },
         "reflection": {
           "question": "What did you learn, and what would you check first next time? (Enter to skip)",
           "answer": "look at the key first"
@@ -195,13 +222,13 @@ fn where_the_model_cannot_score_the_tags_do_and_the_session_says_so() {
     says(&ended, &["Scored from what was seen in each answer"]);
     let session = desk.saved();
     assert_eq!(session["nietz"]["scoredBy"], "tags");
-    assert_eq!(session["skillScores"], json!({"assumptionChecking": 3, "evidenceGathering": 7, "rootCauseSpeed": 5}));
+    assert_eq!(session["skillScores"], json!({"assumptionChecking": 2, "evidenceGathering": 8, "rootCauseSpeed": 5}));
     assert_eq!(session["transcript"][0]["behaviorTags"], json!(["checked-logs", "assumed-without-checking"]));
     assert_eq!(
         session["behaviorTags"][1],
         json!({"turnNumber": 1, "tag": "assumed-without-checking", "dimension": "assumptionChecking"})
     );
-    assert_eq!(session["behaviorTags"].as_array().map(Vec::len), Some(4), "what ends a session is no reasoning");
+    assert_eq!(session["behaviorTags"].as_array().map(Vec::len), Some(6), "what ends a session is tagged, too");
 }
 
 #[test]
@@ -213,7 +240,7 @@ fn an_answer_that_cannot_be_tagged_counts_for_nothing_and_that_is_said() {
 }
 
 #[test]
-fn asking_for_the_answer_raises_the_intensity_for_the_rest_of_the_session() {
+fn asking_for_the_answer_raises_the_intensity() {
     let desk = Desk::new();
     let lines =
         ["just tell me the answer", "ok, the key is old", "what's the fix?", "tell me the solution", "exit", ""];
@@ -221,7 +248,7 @@ fn asking_for_the_answer_raises_the_intensity_for_the_rest_of_the_session() {
     says(
         &ended,
         &[
-            "You asked for the answer: Socrates makes room for Nietzsche, to the end of the session.",
+            "You asked for the answer: Socrates makes room for Nietzsche.",
             "You asked for the answer: Nietzsche makes room for Zarathustra",
             "You asked for the answer. Zarathustra does not give it.",
         ],
@@ -233,14 +260,13 @@ fn asking_for_the_answer_raises_the_intensity_for_the_rest_of_the_session() {
     assert_eq!(session["transcript"][0]["behaviorTags"][0], "asked-for-answer");
     let systems: Vec<String> = desk.asked(For::Question).iter().map(|request| request.system()).collect();
     assert!(systems[0].contains("as Socrates questioned") && systems[1].contains("as Nietzsche philosophised"));
-    // A plea that only the model hears raises it too, and the question comes in the harder voice.
+    // A plea that only the model hears raises it too, from the next question on: the one that is there is not thrown away.
     let heard = Desk::with(|what, _| (what == For::Tags).then(|| json!({"tags": ["asked-for-answer"]}).to_string()));
-    let ended = heard.session(&["you surely know it, spare me", "exit", ""]).exits(0);
-    says(&ended, &["Nietzsche makes room for Zarathustra"]);
-    assert_eq!(
-        ended.of_type("said").iter().filter_map(|event| event.get("from")).next_back(),
-        Some(&json!("Zarathustra"))
-    );
+    let ended = heard.session(&["you surely know it, spare me", "I pay for this", "exit", ""]).exits(0);
+    says(&ended, &["Nietzsche makes room for Zarathustra, from the next question on."]);
+    let voices: Vec<Value> = ended.of_type("said").iter().filter_map(|event| event.get("from").cloned()).collect();
+    assert_eq!(voices, ["Nietzsche", "Nietzsche", "Zarathustra"]);
+    assert_eq!(heard.asked(For::Question).len(), 3, "no question is made twice");
     // A plain question about a concept is no such plea.
     let concept = Desk::new();
     let ended = concept.session(&["what is a write-through cache?", "exit", ""]).exits(0);

@@ -12,13 +12,13 @@ local judge = require("./debug/judge")
 local lang = require("./debug/lang")
 local migrations = require("./debug/migrations")
 local nietz = require("@nietz")
-local profile = require("./debug/profile")
+local profile_command = require("./debug/profile_command")
 local question = require("./debug/question")
 local random = require("@nietz/random")
 local recall = require("./common/memory/recall")
+local records = require("./debug/records")
 local rules = require("./debug/rules")
 local session = require("./debug/session")
-local show = require("./debug/show")
 local text = require("@nietz/text")
 local translations = require("./common/translations")
 local ui = require("@nietz/ui")
@@ -74,8 +74,6 @@ local function run(ctx: nietz.Context)
 	return ending.finish(self, converse.run(self))
 end
 
-local OUTCOMES = { "solved", "abandoned" }
-
 return nietz.flow({
 	name = "debug",
 	host_api = 2,
@@ -126,22 +124,10 @@ return nietz.flow({
 		debug_memory_archive = recall.collections.debug_memory_archive,
 	},
 	commands = {
-		profile = {
-			summary = "Shows how your debugging grows, over all sessions of this workspace",
-			reads_only = true,
-			params = {
-				since = { type = "string", help = "Only sessions from this day or time on: 2026-03-01" },
-				["until"] = { type = "string", help = "Only sessions up to this day or time" },
-				outcome = { type = "string", choices = OUTCOMES, help = "Only sessions that ended so" },
-				intensity = { type = "string", choices = intensity.LADDER, help = "Only sessions that began with this voice" },
-			},
-			run = function(ctx: nietz.Context)
-				local code = lang.code(ctx.lang)
-				local found = profile.compute(ctx.params)
-				ui.say(show.profile(code, lang.translator(code), found, false))
-				return found
-			end,
-		},
+		list = records.ALL.list,
+		show = records.ALL.show,
+		export = records.ALL.export,
+		profile = profile_command.COMMAND,
 		judge = {
 			summary = "Judges replies in a file by the rules and the verifier, to measure a change of either",
 			params = judge.PARAMS,

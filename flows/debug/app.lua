@@ -39,6 +39,12 @@ export type App = {
 	context_tokens: number,
 	--- How often the command of `--verify` was run.
 	fix_checks: number,
+	--- How many responses say something: a command alone says nothing that could be scored.
+	answered: number,
+	--- What was so before each of the last answers: what `/undo` goes back to.
+	before: { nietz.Values },
+	--- The questions beside the session's own that were put already, each of them once.
+	asked_once: { [string]: boolean },
 }
 
 local sessions = documents.collection("sessions")
@@ -62,6 +68,9 @@ function app.new(doc: session.Doc, run: string, code: string, params: nietz.Valu
 		already_used = {},
 		context_tokens = params.context or llm.window() or UNKNOWN_WINDOW,
 		fix_checks = 0,
+		answered = 0,
+		before = {},
+		asked_once = {},
 	}
 end
 

@@ -35,7 +35,7 @@ end
 --- Has a model score the whole transcript; where that fails, the scores by tags stay.
 local function score_session(self: app.App)
 	local doc = self.doc
-	if #doc.transcript == 0 or doc.transcript[1].response == "" then
+	if doc.nietz.state == "unscored" then
 		return
 	end
 	local first = 1
@@ -86,14 +86,14 @@ end
 --- Ends the session, and returns the run's result.
 function ending.finish(self: app.App, outcome: "solved" | "abandoned"): any
 	local doc = self.doc
-	doc.outcome, doc.nietz.state = outcome, "ended"
+	doc.outcome, doc.nietz.state = outcome, if self.answered > 0 then "ended" else "unscored"
 	doc.endTimestamp = clock.now()
 	app.save(self)
 	score_session(self)
 	app.save(self)
 	show_quote(self)
 	ui.say(show.card(self))
-	if outcome == "solved" and #doc.transcript <= FEW_QUESTIONS then
+	if outcome == "solved" and #doc.transcript <= FEW_QUESTIONS and doc.nietz.state ~= "unscored" then
 		ui.say(self.t("nudge"))
 	end
 	ask_reflection(self)

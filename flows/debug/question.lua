@@ -38,6 +38,10 @@ export type Notes = {
 	lifeline: boolean?,
 	missing_files: { string }?,
 	failed_check: { exit: number, output: string }?,
+	--- They count it as solved, and say that not all they saw is explained.
+	unexplained: boolean?,
+	--- They asked for a hint: the open question is put narrower.
+	hint: boolean?,
 }
 export type NextQuestion = { text: string, model: string, quote: quotes.Quote? }
 
@@ -148,6 +152,8 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 		lifeline = notes.lifeline or false,
 		missing = if notes.missing_files and #notes.missing_files > 0 then table.concat(notes.missing_files, ", ") else false,
 		verified = notes.failed_check or false,
+		unexplained = notes.unexplained or false,
+		hint = notes.hint or false,
 		quote = quote or false,
 	})
 	local messages = history.messages(self)

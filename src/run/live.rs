@@ -363,12 +363,6 @@ impl Session {
                 fork.run
             ));
         }
-        if let Some(model) = open.model.as_deref().filter(|model| model.starts_with("local/")) {
-            front.notice(format!(
-                "{model} is a small model on this machine: free and private, and not clever. For a better one set \
-                 OPENAI_API_KEY or ANTHROPIC_API_KEY, or see `nietz models`."
-            ));
-        }
         if let Some(limits) = self.flow.manifest.limits {
             front.notice(format!(
                 "this flow asks for its own limits: {} s of Lua without an effect, {} MB of memory",

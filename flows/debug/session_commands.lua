@@ -1,0 +1,115 @@
+--!strict
+--- What a line does that is no answer, or that may be meant as none: taking an answer back, putting a question narrower, and the two
+--- questions that come before a session counts as solved.
+
+local app = require("./app")
+local intent = require("./intent")
+local list = require("../common/list")
+local question = require("./question")
+local session = require("./session")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
+local yaml = require("@nietz/yaml")
+
+local session_commands = {}
+
+--- How many answers can be taken back.
+local MOST_BEFORE = 20
+--- What of the state is no part of what an answer changes: `fix_checks` numbers branches, which have names of their own, and what was
+--- asked once stays asked.
+local KEPT = { before = true, params = true, fix_checks = true, asked_once = true } :: { [string]: boolean }
+
+local CLAIMS = yaml.load("./claims.yaml")
+
+--- Shows the question of a turn.
+function session_commands.show_question(self: app.App, turn: session.Turn)
+	ui.say(`**[{self.t("turn")} {turn.turnNumber}]** {turn.question}`, { from = app.voice(self).name })
+end
+
+--- Returns a copy of a value with all that is in it. Texts are shared, so that it takes little.
+local function copy(value: any): any
+	if type(value) ~= "table" then
+		return value
+	end
+	local copied = table.clone(value)
+	for name, part in value do
+		copied[name] = copy(part)
+	end
+	return copied
+end
+
+--- Keeps what is so before an answer is taken, for `take_back`.
+function session_commands.remember(self: app.App)
+	local state: { [string]: any } = {}
+	for name, value in self :: any do
+		if not KEPT[name] then
+			state[name] = if name == "doc" then copy(value) elseif type(value) == "table" then table.clone(value) else value
+		end
+	end
+	table.insert(self.before, state)
+	if #self.before > MOST_BEFORE then
+		table.remove(self.before, 1)
+	end
+end
+
+--- Takes the last answer back, with its tags and all else that came of it. Returns its turn, whose question is open again; nil where
+--- there is no answer to take back.
+function session_commands.take_back(self: app.App): session.Turn?
+	-- The last one kept is of the line before: its question has been asked, or the session would be over.
+	local state = table.remove(self.before)
+	if state == nil then
+		ui.say(self.t("undo.none"))
+		return nil
+	end
+	for name in self :: any do
+		if not KEPT[name] then
+			(self :: any)[name] = state[name]
+		end
+	end
+	app.save(self)
+	local turn = self.doc.transcript[#self.doc.transcript] :: session.Turn
+	ui.say(self.t("undo.done", { number = turn.turnNumber }))
+	session_commands.show_question(self, turn)
+	return turn
+end
+
+--- Puts the open question narrower, in its own turn: a hint is no answer.
+function session_commands.narrow(self: app.App, turn: session.Turn)
+	local asked = question.next(self, self.t("hint.asked"), { hint = true })
+	turn.question, turn.model, turn.quoteUsed = asked.text, asked.model, session.quote_record(asked.quote)
+	app.save(self)
+	session_commands.show_question(self, turn)
+end
+
+local function matches(plain: string, patterns: { string }): boolean
+	return list.some(patterns, function(pattern): boolean
+		return text.search(plain, pattern) ~= nil
+	end)
+end
+
+--- Whether a sentence says that the bug is found or mended.
+function session_commands.says_solved(response: string): boolean
+	local plain = intent.normalize(response)
+	return matches(plain, CLAIMS.says_solved) and not matches(plain, CLAIMS.unless)
+end
+
+--- Asks once whether such a sentence counts as solved. Where nobody is there to be asked, it is an answer.
+function session_commands.is_meant_as_solved(self: app.App, response: string): boolean
+	if self.asked_once.claim or not session_commands.says_solved(response) or not ui.attended() then
+		return false
+	end
+	self.asked_once.claim = true
+	return ui.confirm({ id = "count-as-solved", prompt = self.t("solved.claim"), default = false })
+end
+
+--- Asks once, before the scores, whether the cause explains all that was seen. Where nothing was said, or nobody is there to be
+--- asked, it does.
+function session_commands.explains_all(self: app.App): boolean
+	if self.asked_once.explains or self.answered == 0 or not ui.attended() then
+		return true
+	end
+	self.asked_once.explains = true
+	return ui.confirm({ id = "explains-all", prompt = self.t("solved.explains"), default = true })
+end
+
+return session_commands

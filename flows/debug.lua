@@ -11,6 +11,7 @@ local intensity = require("./debug/intensity")
 local judge = require("./debug/judge")
 local lang = require("./debug/lang")
 local migrations = require("./debug/migrations")
+local models = require("./debug/models")
 local nietz = require("@nietz")
 local profile_command = require("./debug/profile_command")
 local question = require("./debug/question")
@@ -54,11 +55,11 @@ local function run(ctx: nietz.Context)
 		git.head()
 	end
 	local voices = intensity.voices()
-	for _, voice in voices do
+	local voice = intensity.find(params.voice or params.intensity, voices)
+	for _, other in { voice, table.unpack(voices) } do
 		-- Any of these personas may be one of the user's own. What is wrong with it is said before any model call.
-		question.own_questions(voice, code)
+		question.own_questions(other, code)
 	end
-	local voice = intensity.find(params.intensity, voices)
 	local doc = session.new(random.uuid(), clock.now(), description, intensity.nearest(voice))
 	session.note_voice(doc, voice.slug)
 	local self = app.new(doc, ctx.run, code, params, voice.slug)
@@ -84,12 +85,17 @@ return nietz.flow({
 			type = "string",
 			short = "i",
 			default = "nietzsche",
-			help = "Who asks, from the mildest to the hardest: socrates, nietzsche, zarathustra, or a persona of yours with the tag `intensity`",
+			help = "Who asks, from the mildest to the hardest: socrates, nietzsche, zarathustra, or any persona",
 		},
+		voice = { type = "persona", help = "Any persona asks, in place of these" },
 		verify = { type = "string", help = "A command that shows whether the fix holds, run in a sandbox when you say that it is solved" },
 		verify_seconds = { type = "number", default = 600, min = 1, help = "How long that command may take" },
 		verifier = { type = "boolean", default = true, help = "Check replies by the rules alone, without a second model call" },
 		verifier_model = { type = "string", help = "The model that reads replies for leaks [default: the run's, unless it is a local one]" },
+		question_model = models.PARAMS.question_model,
+		first_model = models.PARAMS.first_model,
+		tags_model = models.PARAMS.tags_model,
+		score_model = models.PARAMS.score_model,
 		memory = { type = "boolean", default = true, help = "Do not ask what earlier debugging sessions (debug-memory) knew" },
 		context = {
 			type = "integer",

@@ -39,6 +39,8 @@ export type App = {
 	context_tokens: number,
 	--- How often the command of `--verify` was run.
 	fix_checks: number,
+	--- How many of `code_files` a question was asked about.
+	seen_files: number,
 	--- How many responses say something: a command alone says nothing that could be scored.
 	answered: number,
 	--- What was so before each of the last answers: what `/undo` goes back to.
@@ -68,6 +70,7 @@ function app.new(doc: session.Doc, run: string, code: string, params: nietz.Valu
 		already_used = {},
 		context_tokens = params.context or llm.window() or UNKNOWN_WINDOW,
 		fix_checks = 0,
+		seen_files = 0,
 		answered = 0,
 		before = {},
 		asked_once = {},

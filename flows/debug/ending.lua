@@ -50,6 +50,7 @@ local function score_session(self: app.App)
 	end
 	local ok, value = pcall(app.ask_model, {
 		prompt = "score",
+		model = self.params.score_model,
 		vars = {
 			problem = stack_trace.shorten(doc.problemDescription),
 			outcome = doc.outcome,

@@ -10,6 +10,7 @@ local json = require("@nietz/json")
 local leak_rules = require("./leak_rules")
 local list = require("../common/list")
 local llm = require("@nietz/llm")
+local models = require("./models")
 local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local quotes = require("@nietz/quotes")
@@ -25,6 +26,9 @@ local question = {}
 
 --- Questions that any voice can ask, by language.
 local SHARED_QUESTIONS = yaml.load("./questions.yaml")
+
+--- What a turn names as its model where the question is the voice's own, and no model's.
+question.NO_MODEL = "fallback"
 
 --- How often a reply that was refused is asked for again.
 local RETRIES = 2
@@ -165,16 +169,16 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 	else
 		table.insert(messages, { role = "user", content = last })
 	end
-	local model = ""
+	local asked_model = models.for_question(self)
 	for try = 0, RETRIES do
 		local reply = llm.chat({
+			model = asked_model,
 			persona = voice,
 			vars = { lang = self.lang },
 			system = system,
 			messages = messages,
 			max_tokens = MAX_TOKENS,
 		})
-		model = reply.model
 		local said = text.trim(reply.text)
 		local reason = objection(self, said, quote)
 		if reason == nil then
@@ -182,7 +186,7 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 			if carried ~= nil then
 				table.insert(self.already_used, carried.text)
 			end
-			return { text = said, model = model, quote = carried }
+			return { text = said, model = reply.model, quote = carried }
 		end
 		if try < RETRIES then
 			messages = table.clone(messages)
@@ -193,7 +197,7 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 			})
 		end
 	end
-	return { text = fallback_question(self), model = model, quote = nil }
+	return { text = fallback_question(self), model = question.NO_MODEL, quote = nil }
 end
 
 return question

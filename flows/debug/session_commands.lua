@@ -109,7 +109,12 @@ function session_commands.explains_all(self: app.App): boolean
 		return true
 	end
 	self.asked_once.explains = true
-	return ui.confirm({ id = "explains-all", prompt = self.t("solved.explains"), default = true })
+	local lines = {}
+	for _, entry in (self.doc.nietz.ledger and self.doc.nietz.ledger.seen or {}) :: { { quote: string } } do
+		table.insert(lines, `- {entry.quote}`)
+	end
+	local seen = if #lines > 0 then `{self.t("solved.seen")}\n\n{table.concat(lines, "\n")}\n\n` else ""
+	return ui.confirm({ id = "explains-all", prompt = seen .. self.t("solved.explains"), default = true })
 end
 
 return session_commands

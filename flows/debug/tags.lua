@@ -17,6 +17,7 @@ local SCHEMA = shape.record({ tags = shape.list({ enum = vocabulary.names() }, n
 function tags.ask_tags(self: app.App, turn: session.Turn): { string }?
 	local value = app.ask_model({
 		prompt = "tag",
+		model = self.params.tags_model,
 		vars = {
 			tags = vocabulary.TAGS,
 			problem = stack_trace.shorten(self.doc.problemDescription),

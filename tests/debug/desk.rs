@@ -122,7 +122,8 @@ impl Desk {
 pub(super) fn typed(lines: &[&str]) -> String {
     let is_command = |line: &str| {
         let line = line.trim().trim_end_matches(['!', '.', ' ']).to_lowercase();
-        ["solved", "found it", "i found it", "trouvé", "résolu", "i give up", "exit", ""].contains(&line.trim_start_matches('/'))
+        ["solved", "found it", "i found it", "trouvé", "résolu", "i give up", "exit", ""]
+            .contains(&line.trim_start_matches('/'))
     };
     let solves = |line: &str| {
         let line = line.trim().to_lowercase();

@@ -2,12 +2,14 @@
 
 mod checks;
 mod code;
+mod daily;
 pub(crate) mod desk;
 mod growth;
 mod life;
 mod long;
 mod own;
 mod quotes;
+mod records;
 mod strict;
 mod verify;
 mod versions;

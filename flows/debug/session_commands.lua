@@ -81,16 +81,24 @@ function session_commands.narrow(self: app.App, turn: session.Turn)
 	session_commands.show_question(self, turn)
 end
 
-local function matches(plain: string, patterns: { string }): boolean
-	return list.some(patterns, function(pattern): boolean
-		return text.search(plain, pattern) ~= nil
-	end)
-end
-
---- Whether a sentence says that the bug is found or mended.
+--- Whether a sentence says that the bug is found or mended. What makes something else of it counts in that clause: behind it stands the
+--- explanation ("found it: the key has no version").
 function session_commands.says_solved(response: string): boolean
 	local plain = intent.normalize(response)
-	return matches(plain, CLAIMS.says_solved) and not matches(plain, CLAIMS.unless)
+	if text.search(plain, CLAIMS.question) ~= nil then
+		return false
+	end
+	return list.some(CLAIMS.says_solved, function(pattern: string): boolean
+		local found = text.search(plain, pattern)
+		if found == nil then
+			return false
+		end
+		local ends = string.find(plain, "[:;,.]", found.last) or #plain
+		local clause = string.sub(plain, 1, ends)
+		return not list.some(CLAIMS.unless, function(doubt: string): boolean
+			return text.search(clause, doubt) ~= nil
+		end)
+	end)
 end
 
 --- Asks once whether such a sentence counts as solved. Where nobody is there to be asked, it is an answer.

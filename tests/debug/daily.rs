@@ -117,6 +117,7 @@ fn a_sentence_that_says_it_is_solved_is_asked_about_before_anything_is_paid() {
     }
     for line in [
         "found it hard to reproduce",
+        "I found it hard to reproduce",
         "is it solved?",
         "I solved nothing",
         "I thought I fixed it yesterday",

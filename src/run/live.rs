@@ -337,6 +337,7 @@ impl Session {
             flow: open.flow.clone(),
             resumed: resume.is_some(),
             journal: locked.as_ref().map(|locked| locked.journal.display().to_string()).unwrap_or_default(),
+            lang: open.lang.clone(),
         });
         notices.iter().for_each(|text| front.notice(text));
         if locked.is_none() {

@@ -384,6 +384,11 @@ fn in_french_all_that_is_said_is_french() {
         assert!(!said(&ended).contains(english), "{english:?} in:\n{}", said(&ended));
     }
     assert!(desk.asked(For::Question).iter().all(|request| request.system().contains("Write in French")));
+    // So is what nietz itself says of the end.
+    let flow = concat!(env!("CARGO_MANIFEST_DIR"), "/flows/debug.lua");
+    let piped = Desk::new();
+    let ended = piped.env.nietz(["run", flow, PROBLEM, "--lang", "fr"]).stdin("quitter\n\n").go().exits(0);
+    assert!(ended.stderr.contains("terminé en") && !ended.stderr.contains("done in"), "{}", ended.stderr);
 }
 
 /// A past failure is a question, and never the fix that it had.

@@ -102,7 +102,9 @@ local function turns(doc: session.Doc, t: translations.Translate, tags: boolean)
 	local out = {}
 	for _, turn in doc.transcript :: { session.Turn } do
 		local said = if turn.response == "" then `_{t("export.unanswered")}_` else quoted(turn.response)
-		local seen = if tags and #turn.behaviorTags > 0 then `\n\n{t("export.tags", { tags = table.concat(turn.behaviorTags, ", ") })}` else ""
+		local seen = if tags and #turn.behaviorTags > 0
+			then `\n\n{t("export.tags", { tags = table.concat(turn.behaviorTags, ", ") })}`
+			else ""
 		table.insert(out, `**{turn.turnNumber}.** {turn.question}\n\n{said}{seen}`)
 	end
 	return table.concat(out, "\n\n")

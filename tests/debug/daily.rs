@@ -109,13 +109,14 @@ fn a_sentence_that_says_it_is_solved_is_asked_about_before_anything_is_paid() {
         assert_eq!(ended.result()["outcome"], "solved", "{line}");
         assert_eq!(responses(&desk.saved()), ["I look", line], "it is kept as the explanation");
         assert_eq!(desk.asked(For::Question).len(), 2, "{line}: no question was paid for");
-        // A no makes an answer of it, and is not asked for again.
-        let desk = Desk::new();
-        let ended = desk.session(&[line, "n", line, "exit", ""]).exits(0);
-        assert_eq!(responses(&desk.saved()), [line, line, ""]);
-        assert_eq!(ended.asked().iter().filter(|id| *id == "count-as-solved").count(), 1, "{line}");
     }
-    for line in [
+    // A no makes an answer of it, and is not asked for again.
+    let desk = Desk::new();
+    let ended = desk.session(&["fixed it", "n", "fixed it", "exit", ""]).exits(0);
+    assert_eq!(responses(&desk.saved()), ["fixed it", "fixed it", ""]);
+    assert_eq!(ended.asked(), ["answer", "count-as-solved", "answer", "answer", "reflection"]);
+    // None of these says it.
+    let lines = [
         "found it hard to reproduce",
         "I found it hard to reproduce",
         "is it solved?",
@@ -125,10 +126,12 @@ fn a_sentence_that_says_it_is_solved_is_asked_about_before_anything_is_paid() {
         "if I fixed it, the log would be empty",
         "how is it fixed elsewhere",
         "je n'ai pas trouvé le bug",
-    ] {
-        let desk = Desk::new();
-        assert_eq!(desk.session(&[line, "exit", ""]).exits(0).asked(), ["answer", "answer", "reflection"], "{line}");
-    }
+        "exit",
+        "",
+    ];
+    let asked = Desk::new().session(&lines).exits(0).asked();
+    assert_eq!(asked.iter().filter(|id| *id == "answer").count(), lines.len() - 1, "{asked:?}");
+    assert_eq!(asked.len(), lines.len(), "{asked:?}");
 }
 
 #[test]

@@ -290,7 +290,12 @@ mod tests {
     fn it_is_told_in_the_language_of_the_run() {
         let spent = [spent("a/big", "Max", 1, Some(1.2)), spent("a/small", "Eva", 2, Some(0.5))];
         let ending = RunEnding { lang: "fr", ..ending(EndStatus::Waiting, None, &spent) };
-        assert_snapshot!(text(&ending, "r1", &without_colour).replace('\u{202f}', "_"), @"");
+        assert_snapshot!(text(&ending, "r1", &without_colour).replace('\u{202f}', "_"), @r"
+        en attente après 3m12s · 3 appels · 24_680 jetons envoyés, 4_200 reçus · $1.70
+          Max (a/big)     1 appel  12_340 envoyés  2_100 reçus  $1.20
+          Eva (a/small)  2 appels  12_340 envoyés  2_100 reçus  $0.50
+        pour reprendre : nietz resume r1
+        ");
     }
 
     #[test]

@@ -12,14 +12,15 @@ local intensity = require("./debug/intensity")
 local judge = require("./debug/judge")
 local lang = require("./debug/lang")
 local migrations = require("./debug/migrations")
+local models = require("./debug/models")
 local nietz = require("@nietz")
-local profile = require("./debug/profile")
+local profile_command = require("./debug/profile_command")
 local question = require("./debug/question")
 local random = require("@nietz/random")
 local recall = require("./common/memory/recall")
+local records = require("./debug/records")
 local rules = require("./debug/rules")
 local session = require("./debug/session")
-local show = require("./debug/show")
 local text = require("@nietz/text")
 local translations = require("./common/translations")
 local ui = require("@nietz/ui")
@@ -52,11 +53,11 @@ local function run(ctx: nietz.Context)
 		git.head()
 	end
 	local voices = intensity.voices()
-	for _, voice in voices do
+	local voice = intensity.find(params.voice or params.intensity, voices)
+	for _, other in { voice, table.unpack(voices) } do
 		-- Any of these personas may be one of the user's own. What is wrong with it is said before any model call.
-		question.own_questions(voice, code)
+		question.own_questions(other, code)
 	end
-	local voice = intensity.find(params.intensity, voices)
 	local doc = session.new(random.uuid(), clock.now(), problem.description, intensity.nearest(voice))
 	session.note_voice(doc, voice.slug)
 	local self = app.new(doc, ctx.run, code, params, voice.slug)
@@ -72,8 +73,6 @@ local function run(ctx: nietz.Context)
 	-- Turns are saved as they come. A failure is not handled here, because resuming a run tries again what ended it.
 	return ending.finish(self, converse.run(self))
 end
-
-local OUTCOMES = { "solved", "abandoned" }
 
 return nietz.flow({
 	name = "debug",
@@ -92,8 +91,9 @@ return nietz.flow({
 			type = "string",
 			short = "i",
 			default = "nietzsche",
-			help = "Who asks, from the mildest to the hardest: socrates, nietzsche, zarathustra, or a persona of yours with the tag `intensity`",
+			help = "Who asks, from the mildest to the hardest: socrates, nietzsche, zarathustra, or any persona",
 		},
+		voice = { type = "persona", help = "Any persona asks, in place of these" },
 		verify = {
 			type = "string",
 			help = "A command that shows whether the fix holds, run in a sandbox at the start and when you say that it is solved",
@@ -101,6 +101,10 @@ return nietz.flow({
 		verify_seconds = { type = "number", default = 600, min = 1, help = "How long each of these commands may take" },
 		verifier = { type = "boolean", default = true, help = "Check replies by the rules alone, without a second model call" },
 		verifier_model = { type = "string", help = "The model that reads replies for leaks [default: the run's, unless it is a local one]" },
+		question_model = models.PARAMS.question_model,
+		first_model = models.PARAMS.first_model,
+		tags_model = models.PARAMS.tags_model,
+		score_model = models.PARAMS.score_model,
 		memory = { type = "boolean", default = true, help = "Do not ask what earlier debugging sessions (debug-memory) knew" },
 		context = {
 			type = "integer",
@@ -136,22 +140,10 @@ return nietz.flow({
 		debug_memory_archive = recall.collections.debug_memory_archive,
 	},
 	commands = {
-		profile = {
-			summary = "Shows how your debugging grows, over all sessions of this workspace",
-			reads_only = true,
-			params = {
-				since = { type = "string", help = "Only sessions from this day or time on: 2026-03-01" },
-				["until"] = { type = "string", help = "Only sessions up to this day or time" },
-				outcome = { type = "string", choices = OUTCOMES, help = "Only sessions that ended so" },
-				intensity = { type = "string", choices = intensity.LADDER, help = "Only sessions that began with this voice" },
-			},
-			run = function(ctx: nietz.Context)
-				local code = lang.code(ctx.lang)
-				local found = profile.compute(ctx.params)
-				ui.say(show.profile(code, lang.translator(code), found, false))
-				return found
-			end,
-		},
+		list = records.ALL.list,
+		show = records.ALL.show,
+		export = records.ALL.export,
+		profile = profile_command.COMMAND,
 		judge = {
 			summary = "Judges replies in a file by the rules and the verifier, to measure a change of either",
 			params = judge.PARAMS,

@@ -25,6 +25,14 @@ function translations.pick(texts: { [string]: string }, code: string): string
 	return texts[code] or texts.en
 end
 
+--- Returns a text that counts: `KEY.one` or `KEY.other`, with `{count}` in it. `zero` of the language says which of them nothing is.
+function translations.counted(t: Translate, key: string, count: number, vars: Vars?): string
+	local form = if count == 1 then "one" elseif count == 0 then t("zero") else "other"
+	local all: Vars = table.clone(vars or {})
+	all.count = count
+	return t(`{key}.{form}`, all)
+end
+
 --- Returns the texts of a flow from the files of a folder, `yaml.load_all("./lang", { like = "en" })`: one for each language,
 --- with all texts that English has. A project adds a language by adding a file.
 function translations.of(files: { yaml.DataFile }): Translations

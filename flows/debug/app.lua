@@ -48,6 +48,14 @@ export type App = {
 	told_unread: boolean,
 	--- How often a command of the developer's was run.
 	commands_run: number,
+	--- How many of `code_files` a question was asked about.
+	seen_files: number,
+	--- How many responses say something: a command alone says nothing that could be scored.
+	answered: number,
+	--- What was so before each of the last answers: what `/undo` goes back to.
+	before: { nietz.Values },
+	--- The questions beside the session's own that were put already, each of them once.
+	asked_once: { [string]: boolean },
 }
 
 local sessions = documents.collection("sessions")
@@ -75,6 +83,10 @@ function app.new(doc: session.Doc, run: string, code: string, params: nietz.Valu
 		context_tokens = params.context or llm.window() or UNKNOWN_WINDOW,
 		commands_run = 0,
 		told_unread = false,
+		seen_files = 0,
+		answered = 0,
+		before = {},
+		asked_once = {},
 	}
 end
 

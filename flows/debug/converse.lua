@@ -14,7 +14,9 @@ local intent = require("./intent")
 local ledger = require("./ledger")
 local question = require("./question")
 local reading = require("./reading")
+local recap = require("./recap")
 local session = require("./session")
+local session_commands = require("./session_commands")
 local task = require("@nietz/task")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
@@ -30,32 +32,30 @@ export type Said = {
 	text: string,
 	--- The command that it is, if it is one.
 	command: string?,
+	--- Whether it says anything: a command alone does not.
+	explained: boolean,
 }
 export type Outcome = "solved" | "abandoned"
 
---- What follows from a line: the next question, or the session's end; where neither is there, the question stays open.
-export type Step = { asked: question.NextQuestion?, outcome: Outcome? }
+--- What follows from a line: the next question, an earlier turn that is open again, or the session's end; where none of them is
+--- there, the question stays open.
+export type Step = { asked: question.NextQuestion?, reopened: session.Turn?, outcome: Outcome? }
 
---- Returns the first line that is not empty: an empty one is no answer.
+--- Returns what was typed at the open question. An empty line is nothing, and the host asks on.
 local function listen(self: app.App): Said
-	local offered = commands.endings(self.t)
+	local offered = commands.of_turn(self.t)
 	if evidence.can_run_again(self) then
 		table.insert(offered, commands.again(self.t))
 	end
-	while true do
-		local said, command, line = ui.ask({
-			id = "answer",
-			prompt = self.t("answer"),
-			optional = true,
-			complete = { "solved", "exit", "I give up" },
-			commands = offered,
-		})
-		-- A command alone stands in the transcript as it was typed, one with an explanation as that.
-		local heard = text.trim(if said == "" and line ~= nil then line else said)
-		if heard ~= "" then
-			return { text = heard, command = command }
-		end
-	end
+	local said, command, line = ui.ask({
+		id = "answer",
+		prompt = self.t("answer"),
+		complete = { "solved", "exit", "I give up" },
+		commands = offered,
+		recap = recap.render(self),
+	})
+	-- A command alone stands in the transcript as it was typed, one with an explanation as that.
+	return { text = text.trim(if said == "" and line ~= nil then line else said), command = command, explained = said ~= "" }
 end
 
 --- Asks a question, and returns its turn.
@@ -63,7 +63,7 @@ local function ask_question(self: app.App, asked: question.NextQuestion): sessio
 	local turn = session.add_turn(self.doc, asked.text, asked.model, asked.quote, clock.now())
 	-- Saved without a response, so that a session which is left here shows the open question.
 	app.save(self)
-	ui.say(`**[{self.t("turn")} {turn.turnNumber}]** {asked.text}`, { from = asked.voice })
+	session_commands.show_question(self, turn, asked.voice)
 	return turn
 end
 
@@ -177,10 +177,29 @@ local function take_named(self: app.App, value: string): { string }
 	return missing
 end
 
+--- Ends the session as solved, unless what they saw is not all explained, or their own command says otherwise.
+local function take_solved(self: app.App, turn: session.Turn, said: Said): Step
+	turn.response = said.text
+	self.answered += if said.explained then 1 else 0
+	if not session_commands.explains_all(self) then
+		return { asked = take_response(self, turn, { unexplained = true }) }
+	end
+	local ran = if self.params.verify then fix_check.run(self) else nil
+	if ran == nil or ran.holds or ui.confirm({ id = "still-solved", prompt = self.t("verify.still"), default = false }) then
+		read_last(self, turn)
+		return { outcome = "solved" }
+	end
+	return { asked = take_response(self, turn, { failed_check = { exit = ran.exit, output = fix_check.tail(ran.output) } }) }
+end
+
 --- By the command that a line is: what it does. A line that is none is an `answer`.
 local HANDLERS: { [string]: (self: app.App, turn: session.Turn, said: Said) -> Step } = {
 	answer = function(self, turn, said)
+		if session_commands.is_meant_as_solved(self, said.text) then
+			return take_solved(self, turn, said)
+		end
 		turn.response = said.text
+		self.answered += 1
 		return { asked = take_response(self, turn, { missing_files = take_named(self, said.text) }) }
 	end,
 	again = function(self, _turn, _said)
@@ -200,16 +219,22 @@ local HANDLERS: { [string]: (self: app.App, turn: session.Turn, said: Said) -> S
 		ui.say(self.t("lifeline"))
 		return { asked = take_response(self, turn, { lifeline = true }) }
 	end,
-	solved = function(self, turn, said)
-		turn.response = said.text
-		local ran = if self.params.verify then fix_check.run(self) else nil
-		if ran == nil or ran.holds or ui.confirm({ id = "still-solved", prompt = self.t("verify.still"), default = false }) then
-			read_last(self, turn)
-			return { outcome = "solved" }
-		end
-		return { asked = take_response(self, turn, { failed_check = { exit = ran.exit, output = fix_check.tail(ran.output) } }) }
+	solved = take_solved,
+	hint = function(self, _turn, _said)
+		hints.ask(self)
+		return {}
+	end,
+	recap = function(self, _turn, _said)
+		ui.say(recap.render(self))
+		return {}
+	end,
+	undo = function(self, _turn, _said)
+		return { reopened = session_commands.take_back(self) }
 	end,
 }
+
+--- What `/undo` takes back.
+local UNDONE = { answer = true, ["give-up"] = true, solved = true } :: { [string]: boolean }
 
 --- Leads the conversation to its end, and returns the outcome.
 function converse.run(self: app.App): Outcome
@@ -220,7 +245,12 @@ function converse.run(self: app.App): Outcome
 		local step: Step
 		repeat
 			local said = listen(self)
-			step = HANDLERS[said.command or "answer"](self, turn, said)
+			local command = said.command or "answer"
+			if UNDONE[command] then
+				session_commands.remember(self)
+			end
+			step = HANDLERS[command](self, turn, said)
+			turn = step.reopened or turn
 		until step.asked ~= nil or step.outcome ~= nil
 		if step.outcome ~= nil then
 			return step.outcome

@@ -53,14 +53,14 @@ end
 --- Ends the session, and returns the run's result.
 function ending.finish(self: app.App, outcome: "solved" | "abandoned"): any
 	local doc = self.doc
-	doc.outcome, doc.nietz.state = outcome, "ended"
+	doc.outcome, doc.nietz.state = outcome, if self.answered > 0 then "ended" else "unscored"
 	doc.endTimestamp = clock.now()
 	app.save(self)
 	scoring.score(self)
 	app.save(self)
 	show_quote(self)
 	ui.say(show.card(self))
-	if outcome == "solved" and #doc.transcript <= FEW_QUESTIONS then
+	if outcome == "solved" and #doc.transcript <= FEW_QUESTIONS and doc.nietz.state ~= "unscored" then
 		ui.say(self.t("nudge"))
 	end
 	ask_reflection(self)

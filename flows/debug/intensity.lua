@@ -55,9 +55,14 @@ function intensity.find(slug: string, voices: { personas.Persona }): personas.Pe
 			return voice
 		end
 	end
+	-- Any other persona can ask, too: what it lacks has its defaults.
+	local other = personas.find(slug)
+	if other ~= nil then
+		return other
+	end
 	local near = text.nearest(slug, slugs)
-	local here = `here are {table.concat(slugs, ", ")}; a persona of yours with the tag \`intensity\` is one more`
-	return nietz.usage(`--intensity: there is no voice "{slug}"`, (if near then `did you mean "{near}"? ` else "") .. here)
+	local here = `here are {table.concat(slugs, ", ")}; any persona of yours can ask, too, and with the tag \`intensity\` stands among them`
+	return nietz.usage(`there is no voice "{slug}"`, (if near then `did you mean "{near}"? ` else "") .. here)
 end
 
 --- Returns which of the three of the specification a voice is nearest to, the milder of two.

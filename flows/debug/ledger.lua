@@ -7,7 +7,6 @@ local app = require("./app")
 local intent = require("./intent")
 local json = require("@nietz/json")
 local list = require("../common/list")
-local stack_trace = require("./stack_trace")
 local text = require("@nietz/text")
 
 local ledger = {}
@@ -134,7 +133,7 @@ local function place_in_files(self: app.App, quote: string): string?
 		local first = string.find(file.text, quote, 1, true)
 		if first ~= nil then
 			local _, breaks = string.gsub(string.sub(file.text, 1, first - 1), "\n", "")
-			return `{file.path}:{breaks + 1}`
+			return `{file.path}:{file.numbers[breaks + 1] or breaks + 1}`
 		end
 	end
 	return nil
@@ -445,13 +444,13 @@ function ledger.for_prompt(self: app.App): string?
 	return if #lines > 0 then table.concat(lines, "\n") else nil
 end
 
---- Returns the problem and the ledger as people read them, in the session's language.
+--- Returns the ledger as people read it, in the session's language; an empty text where there is none yet.
 function ledger.render(self: app.App): string
 	local t = self.t
-	local lines = { `**{t("ledger.title")}**`, "", stack_trace.shorten(self.doc.problemDescription) }
+	local lines: { string } = {}
 	local found = ledger.of(self)
 	if found == nil then
-		return table.concat(lines, "\n") .. "\n\n" .. t("ledger.none")
+		return ""
 	end
 	local function place(entry: Entry): string
 		return entry.evidence or if entry.turn == 0 then t("ledger.problem") else t("ledger.turn", { turn = entry.turn })
@@ -486,7 +485,7 @@ function ledger.render(self: app.App): string
 	if found.folded ~= nil then
 		table.insert(lines, "\n" .. t("ledger.folded", { count = found.folded.count, line = found.folded.line }))
 	end
-	return table.concat(lines, "\n")
+	return text.trim(table.concat(lines, "\n"))
 end
 
 return ledger

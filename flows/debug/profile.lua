@@ -2,32 +2,33 @@
 --- The growth profile, computed from all session files when it is asked for: in one pass, so that memory does not grow with
 --- their number.
 
-local clock = require("@nietz/clock")
-local documents = require("@nietz/documents")
 local json = require("@nietz/json")
-local nietz = require("@nietz")
-local rules = require("./rules")
+local session_files = require("./session_files")
 local vocabulary = require("./vocabulary")
 
 local profile = {}
 
-export type Filter = { since: string?, ["until"]: string?, outcome: string?, intensity: string? }
 export type Recent = { at: number, id: string, scores: { [string]: number }, against: { string } }
 export type BlindSpot = { tag: string, dimension: string, sessions: number, recent: number }
+--- The means that a trend compares; one that there is nothing for is nil.
+export type Means = { before: number?, now: number? }
 export type Profile = {
+	--- Sessions that have ended: one whose run is open is no session yet.
 	totalSessions: number,
 	solvedCount: number,
 	abandonedCount: number,
-	--- Nil where there is no session.
+	openCount: number,
+	--- Sessions that ended without an answer, and have no scores to speak of. They are among the total.
+	unscoredCount: number,
+	--- Nil where no session has scores.
 	averageScores: { [string]: number }?,
 	recentTrend: { [string]: string },
+	recentMeans: { [string]: Means },
 	blindSpots: { BlindSpot },
 	--- The scores of the last sessions, oldest first.
 	recentScores: { [string]: { number } },
-	--- Files that could not be read, at most `MAX_NAMED` of them by name.
 	broken: { { path: string, message: string } },
 	brokenCount: number,
-	--- Files of a newer version, which were read as far as they are known.
 	newer: { string },
 	newerCount: number,
 }
@@ -38,65 +39,6 @@ local BLOCK, CHANGE = 5, 1
 local MAX_RECENT = 20
 --- A negative tag in so many of the last ten sessions is a blind spot.
 local LAST, RECURRING = 10, 3
---- How many files are named.
-local MAX_NAMED = 20
-
-local sessions = documents.collection("sessions")
-
-local FIELDS = {
-	id = "/id",
-	timestamp = "/timestamp",
-	outcome = "/outcome",
-	intensity = "/intensity",
-	scores = "/skillScores",
-	tags = "/behaviorTags/*/tag",
-	turns = "/transcript/*/turnNumber",
-	count = "/questionsToRootCause",
-	tagged = "/behaviorTags/*/turnNumber",
-	dimensions = "/behaviorTags/*/dimension",
-}
-
---- Returns the first rule that a session breaks, checked on the fields that were read; nil where it breaks none. (`rules.lua`
---- needs whole documents.)
-local function broken_rule(found: documents.Document): string?
-	if not rules.is_version_4(tostring(found.id)) then
-		return "/id: must be a UUID of version 4"
-	end
-	local seen: { [number]: boolean } = {}
-	for _, number in found.turns or {} do
-		if seen[number] then
-			return `/transcript: repeats the turnNumber {number}`
-		end
-		seen[number] = true
-	end
-	if found.count ~= #(found.turns or {}) then
-		return "/questionsToRootCause: must be the number of turns in the transcript"
-	end
-	for _, number in found.tagged or {} do
-		if not seen[number] then
-			return `/behaviorTags: there is no turn {number}`
-		end
-	end
-	for _, name in found.dimensions or {} do
-		if not vocabulary.is_dimension(name) then
-			return `/behaviorTags: "{name}" is not a dimension of tags.yaml`
-		end
-	end
-	return nil
-end
-
---- Returns the seconds of a day or a time that a filter names; `last` means the end of a day.
-local function parse_moment(flag: string, value: string?, last: boolean): number?
-	if value == nil then
-		return nil
-	end
-	local day = string.match(value, "^%d%d%d%d%-%d%d%-%d%d$") ~= nil
-	local seconds = clock.parse(if day then value .. "T00:00:00Z" else value)
-	if seconds == nil then
-		return nietz.usage(`--{flag} {value} is neither a day nor a time`, "such as 2026-03-01 or 2026-03-01T10:00:00Z")
-	end
-	return if day and last then seconds + 86400 - 0.001 else seconds
-end
 
 --- Keeps the newest sessions, newest last.
 local function keep_recent(recent: { Recent }, one: Recent)
@@ -128,22 +70,28 @@ local function mean(recent: { Recent }, first: number, last: number, dimension: 
 	return if count > 0 then sum / count else nil
 end
 
---- Returns how a dimension goes: the mean of the last five sessions beside that of the five before, not rounded.
-function profile.trend(recent: { Recent }, dimension: string): string
+--- Returns the mean of the last five sessions in a dimension, and that of the five before, not rounded.
+function profile.means(recent: { Recent }, dimension: string): Means
 	local count = #recent
-	local now = mean(recent, count - BLOCK + 1, count, dimension)
-	local before = mean(recent, count - 2 * BLOCK + 1, count - BLOCK, dimension)
-	if now == nil or before == nil then
+	return {
+		now = mean(recent, count - BLOCK + 1, count, dimension),
+		before = mean(recent, count - 2 * BLOCK + 1, count - BLOCK, dimension),
+	}
+end
+
+--- Returns how a dimension goes, by these means.
+function profile.trend(means: Means): string
+	if means.now == nil or means.before == nil then
 		return "stable"
 	end
-	local delta = now - before
+	local delta = means.now - means.before
 	return if delta > CHANGE then "improving" elseif delta < -CHANGE then "declining" else "stable"
 end
 
 type Sums = { scores: { [string]: { sum: number, count: number } }, spots: { [string]: number } }
 
 --- Adds a session to the sums, and returns the part of it that is kept while it is one of the last.
-local function add_session(sums: Sums, found: documents.Document, at: number): Recent
+local function add_session(sums: Sums, found: session_files.Parts, at: number): Recent
 	local one: Recent = { at = at, id = tostring(found.id), scores = {}, against = {} }
 	for _, dimension in vocabulary.DIMENSIONS do
 		local score = if type(found.scores) == "table" then found.scores[dimension.name] else nil
@@ -155,7 +103,7 @@ local function add_session(sums: Sums, found: documents.Document, at: number): R
 			one.scores[dimension.name] = score
 		end
 	end
-	for _, name in found.tags or {} do
+	for _, name in found.tags or {} :: { string } do
 		local tag = vocabulary.find(name)
 		if tag ~= nil and tag.sign < 0 and table.find(one.against, name) == nil then
 			table.insert(one.against, name)
@@ -183,77 +131,58 @@ local function blind_spots(sums: Sums, recent: { Recent }): { BlindSpot }
 end
 
 --- Returns the profile of all sessions that pass the filter.
-function profile.compute(filter: Filter): Profile
-	local since, before = parse_moment("since", filter.since, false), parse_moment("until", filter["until"], true)
+function profile.compute(filter: session_files.Filter): Profile
 	local sums: Sums = { scores = {}, spots = {} }
 	local recent: { Recent } = {}
-	local found: Profile = {
-		totalSessions = 0,
-		solvedCount = 0,
-		abandonedCount = 0,
-		averageScores = nil,
-		recentTrend = {},
-		blindSpots = json.array({}),
-		recentScores = {},
-		broken = json.array({}),
-		brokenCount = 0,
-		newer = json.array({}),
-		newerCount = 0,
-	}
-	local function visit(entry: documents.Seen)
-		local value = entry.value
-		local at = if value then clock.parse(tostring(value.timestamp)) else nil
-		local details = if entry.error then entry.error.details else nil
-		local message = if details and #details > 0
-			then details[1]
-			elseif entry.error then entry.error.message
-			elseif entry.newer == nil then broken_rule(value)
-			else nil
-		if message ~= nil or at == nil then
-			found.brokenCount += 1
-			if found.brokenCount <= MAX_NAMED then
-				table.insert(found.broken, { path = entry.path, message = message or "it has no timestamp" })
-			end
+	local total, solved, abandoned, open, unscored = 0, 0, 0, 0, 0
+	local left = session_files.each(filter, function(found, at)
+		if found.state == "open" then
+			open += 1
 			return
 		end
-		if
-			since ~= nil and at < since
-			or before ~= nil and at > before
-			or filter.outcome ~= nil and value.outcome ~= filter.outcome
-			or filter.intensity ~= nil and value.intensity ~= filter.intensity
-		then
-			return
+		total += 1
+		solved += if found.outcome == "solved" then 1 else 0
+		abandoned += if found.outcome == "abandoned" then 1 else 0
+		if found.state == "unscored" then
+			unscored += 1
+		else
+			keep_recent(recent, add_session(sums, found, at))
 		end
-		if entry.newer ~= nil then
-			found.newerCount += 1
-			if found.newerCount <= MAX_NAMED then
-				table.insert(found.newer, entry.path)
-			end
-		end
-		found.totalSessions += 1
-		found.solvedCount += if value.outcome == "solved" then 1 else 0
-		found.abandonedCount += if value.outcome == "abandoned" then 1 else 0
-		keep_recent(recent, add_session(sums, value, at))
-	end
-	sessions:each(visit, { fields = FIELDS })
+	end)
 	local averages: { [string]: number } = {}
-	found.averageScores = if found.totalSessions > 0 then averages else nil
+	local trends: { [string]: string }, means: { [string]: Means } = {}, {}
+	local scores: { [string]: { number } } = {}
 	for _, dimension in vocabulary.DIMENSIONS do
 		local name = dimension.name
 		local sum = sums.scores[name]
 		if sum ~= nil then
 			averages[name] = sum.sum / sum.count
 		end
-		found.recentTrend[name] = profile.trend(recent, name)
-		found.recentScores[name] = json.array({})
+		means[name] = profile.means(recent, name)
+		trends[name] = profile.trend(means[name])
+		scores[name] = json.array({})
 		for _, one in recent do
 			if one.scores[name] ~= nil then
-				table.insert(found.recentScores[name], one.scores[name])
+				table.insert(scores[name], one.scores[name])
 			end
 		end
 	end
-	found.blindSpots = blind_spots(sums, recent)
-	return found
+	return {
+		totalSessions = total,
+		solvedCount = solved,
+		abandonedCount = abandoned,
+		openCount = open,
+		unscoredCount = unscored,
+		averageScores = if next(averages) ~= nil then averages else nil,
+		recentTrend = trends,
+		recentMeans = means,
+		blindSpots = blind_spots(sums, recent),
+		recentScores = scores,
+		broken = left.broken,
+		brokenCount = left.brokenCount,
+		newer = left.newer,
+		newerCount = left.newerCount,
+	}
 end
 
 return profile

@@ -9,6 +9,7 @@ local history = require("./history")
 local intent = require("./intent")
 local json = require("@nietz/json")
 local ledger = require("./ledger")
+local models = require("./models")
 local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local quotes = require("@nietz/quotes")
@@ -25,6 +26,9 @@ local question = {}
 --- Questions that any voice can ask, by language.
 local SHARED_QUESTIONS = yaml.load("./questions.yaml")
 
+--- What a turn names as its model where the question is the voice's own, and no model's.
+question.NO_MODEL = "fallback"
+
 --- What is special about this turn; the prompt `note.md` tells it to the model.
 export type Notes = {
 	opening: boolean?,
@@ -32,6 +36,8 @@ export type Notes = {
 	lifeline: boolean?,
 	missing_files: { string }?,
 	failed_check: { exit: number, output: string }?,
+	--- They count it as solved, and say that not all they saw is explained.
+	unexplained: boolean?,
 	--- What the question goes for, and the step of the ladder of hints that it stands on.
 	target: ledger.Target?,
 	hint: hints.Hint?,
@@ -100,6 +106,7 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 		lifeline = notes.lifeline or false,
 		missing = if notes.missing_files and #notes.missing_files > 0 then table.concat(notes.missing_files, ", ") else false,
 		verified = notes.failed_check or false,
+		unexplained = notes.unexplained or false,
 		quote = quote or false,
 		target = notes.target or false,
 		hint = notes.hint or false,
@@ -115,7 +122,13 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 	else
 		table.insert(messages, { role = "user", content = last })
 	end
-	local found = reply_check.ask(self, { voice = voice, system = system, messages = messages, quote = quote })
+	local found = reply_check.ask(self, {
+		voice = voice,
+		model = models.for_question(self),
+		system = system,
+		messages = messages,
+		quote = quote,
+	})
 	if found.text ~= nil then
 		local carried = if quote and quoting.quoted_part(found.text, quote) then quote else nil
 		if carried ~= nil then
@@ -123,7 +136,7 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 		end
 		return { text = found.text, model = found.model, quote = carried, voice = voice.name }
 	end
-	return { text = fallback_question(self), model = found.model, quote = nil, voice = voice.name }
+	return { text = fallback_question(self), model = question.NO_MODEL, quote = nil, voice = voice.name }
 end
 
 return question

@@ -53,6 +53,7 @@ function reading.ask(self: app.App, turn: session.Turn): Reading?
 	local problem, known = stack_trace.shorten(self.doc.problemDescription), ledger.for_prompt(self)
 	return app.ask_model({
 		prompt = "read",
+		model = self.params.tags_model,
 		vars = {
 			tags = vocabulary.TAGS,
 			-- Once there is a ledger, what matters of the problem stands in it.

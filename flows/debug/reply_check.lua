@@ -24,7 +24,7 @@ local RETRIES = 2
 local ROOMS = { 4000, 16000 }
 
 --- What is asked for: `messages` is the conversation, `quote` one that the reply may use.
-export type Wanted = { voice: personas.Persona, system: string, messages: { llm.Message }, quote: quotes.Quote? }
+export type Wanted = { voice: personas.Persona, model: string?, system: string, messages: { llm.Message }, quote: quotes.Quote? }
 --- What came: a text that may be shown, or none, where every one was refused. `model` said it.
 export type Found = { text: string?, model: string }
 --- Why a reply must not be shown. `unread` says that nobody could judge it.
@@ -99,6 +99,7 @@ local function ask(self: app.App, wanted: Wanted, messages: { llm.Message }): ll
 	local reply: llm.Reply? = nil
 	for _, room in ROOMS do
 		local one = evidence.ask(self, {
+			model = wanted.model,
 			persona = wanted.voice,
 			vars = { lang = self.lang },
 			system = wanted.system,

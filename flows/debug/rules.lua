@@ -13,6 +13,35 @@ function rules.is_version_4(id: string): boolean
 	return string.match(id, "^%x+%-%x+%-4%x+%-[89abAB]%x+%-%x+$") ~= nil
 end
 
+--- Returns what is odd in the tags of a file, though no reader stumbles over it.
+local function remarks(doc: any, faults: { Fault })
+	local function note(pointer: string, message: string)
+		table.insert(faults, { pointer = pointer, message = message, severity = "note" })
+	end
+	local in_session: { [string]: boolean } = {}
+	for index, seen in doc.behaviorTags do
+		in_session[`{seen.turnNumber} {seen.tag}`] = true
+		local tag = vocabulary.find(seen.tag)
+		if tag ~= nil and tag.dimension ~= seen.dimension then
+			note(`/behaviorTags/{index - 1}/dimension`, `"{seen.tag}" counts for {tag.dimension}, and not for {seen.dimension}`)
+		end
+	end
+	local in_turns: { [string]: boolean } = {}
+	for index, turn in doc.transcript do
+		for at, name in turn.behaviorTags do
+			in_turns[`{turn.turnNumber} {name}`] = true
+			if not in_session[`{turn.turnNumber} {name}`] then
+				note(`/transcript/{index - 1}/behaviorTags/{at - 1}`, `"{name}" is no tag of the session for turn {turn.turnNumber}`)
+			end
+		end
+	end
+	for index, seen in doc.behaviorTags do
+		if not in_turns[`{seen.turnNumber} {seen.tag}`] then
+			note(`/behaviorTags/{index - 1}`, `turn {seen.turnNumber} has no tag "{seen.tag}"`)
+		end
+	end
+end
+
 --- Returns what is wrong with a document that its schema has accepted.
 function rules.check(doc: any): { Fault }
 	local faults: { Fault } = {}
@@ -43,6 +72,7 @@ function rules.check(doc: any): { Fault }
 			})
 		end
 	end
+	remarks(doc, faults)
 	return faults
 end
 

@@ -72,12 +72,13 @@ end
 --- Has a model score the whole transcript; where that fails, the scores by tags stay.
 function scoring.score(self: app.App)
 	local doc = self.doc
-	if #doc.transcript == 0 or doc.transcript[1].response == "" then
+	if doc.nietz.state == "unscored" then
 		return
 	end
 	local turns = shown_turns(self)
 	local ok, value = pcall(app.ask_model, {
 		prompt = "score",
+		model = self.params.score_model,
 		vars = {
 			problem = stack_trace.shorten(doc.problemDescription),
 			outcome = doc.outcome,

@@ -47,12 +47,14 @@ local function widest_label(lang: string): number
 	return width
 end
 
---- Returns a session's score card.
+--- Returns a session's score card. One that ended without an answer has none.
 function show.card(self: app.App): string
 	local doc, t = self.doc, self.t
-	local count = #doc.transcript
-	local lines =
-		{ t(if count == 1 then "card.title_one" else "card.title", { count = count, outcome = t(`outcomes.{doc.outcome}`) }), "", "```" }
+	local title = translations.counted(t, if doc.outcome == "solved" then "card.solved" else "card.left", #doc.transcript)
+	if doc.nietz.state == "unscored" then
+		return `{title}\n\n{t("card.unscored")}`
+	end
+	local lines = { title, "", "```" }
 	local width = widest_label(self.lang)
 	local rows = {}
 	for _, dimension in vocabulary.DIMENSIONS do
@@ -78,32 +80,54 @@ function show.card(self: app.App): string
 	return table.concat(lines, "\n")
 end
 
+--- Returns how many sessions there are of each sort.
+local function totals(t: translations.Translate, found: profile.Profile): string
+	local parts = {
+		translations.counted(t, "profile.total", found.totalSessions),
+		translations.counted(t, "profile.solved", found.solvedCount),
+		translations.counted(t, "profile.abandoned", found.abandonedCount),
+	}
+	if found.openCount > 0 then
+		table.insert(parts, translations.counted(t, "profile.open", found.openCount))
+	end
+	if found.unscoredCount > 0 then
+		table.insert(parts, translations.counted(t, "profile.unscored", found.unscoredCount))
+	end
+	return table.concat(parts, " | ")
+end
+
+--- Returns how a dimension goes, with the means that say so.
+local function trend(t: translations.Translate, name: string, means: profile.Means): string
+	local shown = `{ARROWS[name]} {t(`trends.{name}`)}`
+	if means.before == nil or means.now == nil then
+		return shown
+	end
+	return `{shown} ({string.format("%.1f", means.before)} → {string.format("%.1f", means.now)})`
+end
+
 --- Returns the growth profile; `short` leaves out what only its own command shows.
 function show.profile(lang: string, t: translations.Translate, found: profile.Profile, short: boolean): string
 	local lines = { t("profile.title"), "" }
-	if found.totalSessions == 0 then
+	if found.totalSessions + found.openCount == 0 then
 		table.insert(lines, t("profile.none"))
 	else
-		if found.totalSessions > 1 or not short then
-			table.insert(
-				lines,
-				t("profile.totals", {
-					total = found.totalSessions,
-					solved = found.solvedCount,
-					abandoned = found.abandonedCount,
-				})
-			)
+		if found.totalSessions > 1 or found.openCount > 0 or not short then
+			table.insert(lines, totals(t, found))
+		end
+	end
+	if found.averageScores ~= nil then
+		if #lines > 2 then
 			table.insert(lines, "")
 		end
 		table.insert(lines, "```")
 		local width = widest_label(lang)
-		local averages = found.averageScores or {} :: { [string]: number }
+		local averages = found.averageScores
 		for _, dimension in vocabulary.DIMENSIONS do
 			local average = averages[dimension.name]
 			if average ~= nil then
-				local trend = found.recentTrend[dimension.name]
+				local goes = trend(t, found.recentTrend[dimension.name], found.recentMeans[dimension.name])
 				local score = `{bar(average)}  {string.format("%4.1f", average)}`
-				local row = `{pad(dimension_label(lang, dimension), width)}  {score}  {ARROWS[trend]} {t(`trends.{trend}`)}`
+				local row = `{pad(dimension_label(lang, dimension), width)}  {score}  {goes}`
 				table.insert(lines, text.trim(`{row}  {sparkline(found.recentScores[dimension.name])}`))
 			end
 		end
@@ -118,7 +142,7 @@ function show.profile(lang: string, t: translations.Translate, found: profile.Pr
 	end
 	if found.brokenCount > 0 then
 		table.insert(lines, "")
-		table.insert(lines, t("profile.broken", { count = found.brokenCount }))
+		table.insert(lines, translations.counted(t, "profile.broken", found.brokenCount))
 		for _, one in found.broken do
 			table.insert(lines, `- \`{one.path}\`: {one.message}`)
 		end

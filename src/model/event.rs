@@ -13,7 +13,14 @@ use crate::model::question::Question;
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
     /// Always the first.
-    RunStarted { flow: String, resumed: bool, journal: String },
+    RunStarted {
+        flow: String,
+        resumed: bool,
+        journal: String,
+        /// The run's language. People are told in it how the run ended.
+        #[serde(skip)]
+        lang: String,
+    },
     /// Recorded effects were replayed before the first new one.
     Replayed { effects: usize },
     /// Markdown that the flow says to the user; `from` is a speaker's name.

@@ -32,6 +32,10 @@ pub struct Question {
     /// The answer that the same question had in a dialogue which has become another. An empty line gives it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Box<Value>>,
+    /// What a person is shown above the question if they come back to it in another process, in place of what was said since
+    /// the last answer. It is no part of the question, and recorded nowhere.
+    #[serde(skip)]
+    pub recap: Option<String>,
 }
 
 impl Question {
@@ -48,6 +52,7 @@ impl Question {
             commands: Vec::new(),
             commands_only: false,
             before: None,
+            recap: None,
         }
     }
 }

@@ -337,6 +337,7 @@ impl Session {
             flow: open.flow.clone(),
             resumed: resume.is_some(),
             journal: locked.as_ref().map(|locked| locked.journal.display().to_string()).unwrap_or_default(),
+            lang: open.lang.clone(),
         });
         notices.iter().for_each(|text| front.notice(text));
         if locked.is_none() {
@@ -361,12 +362,6 @@ impl Session {
             front.notice(format!(
                 "the run {} is gone, which this one was forked from: what was not given back yet is done anew",
                 fork.run
-            ));
-        }
-        if let Some(model) = open.model.as_deref().filter(|model| model.starts_with("local/")) {
-            front.notice(format!(
-                "{model} is a small model on this machine: free and private, and not clever. For a better one set \
-                 OPENAI_API_KEY or ANTHROPIC_API_KEY, or see `nietz models`."
             ));
         }
         if let Some(limits) = self.flow.manifest.limits {

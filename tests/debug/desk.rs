@@ -101,10 +101,11 @@ impl Desk {
         self.env.run([concat!(env!("CARGO_MANIFEST_DIR"), "/flows/debug.lua")]).args(arguments)
     }
 
-    /// Runs it with these arguments and types these lines, one for each question.
+    /// Runs it with these arguments and types these lines, one for each question. Where they say that it is solved, Enter says
+    /// that the cause explains all: that question comes once in a session.
     pub(super) fn talk<'a>(&self, arguments: impl IntoIterator<Item = &'a str>, lines: &[&str]) -> Ended {
         let _ = std::fs::remove_dir_all(self.env.path(".nietz"));
-        self.call(arguments).stdin(lines.iter().map(|line| format!("{line}\n")).collect::<String>()).go()
+        self.call(arguments).stdin(typed(lines)).go()
     }
 
     /// A session about the usual problem.
@@ -127,6 +128,31 @@ impl Desk {
     pub(super) fn asked(&self, what: For) -> Vec<Request> {
         self.server.requests().into_iter().filter(|request| purpose(request) == what).collect()
     }
+}
+
+/// Returns what is typed: these lines, and Enter behind the first that ends a session as solved.
+pub(super) fn typed(lines: &[&str]) -> String {
+    let is_command = |line: &str| {
+        let line = line.trim().trim_end_matches(['!', '.', ' ']).to_lowercase();
+        ["solved", "found it", "i found it", "trouvé", "résolu", "i give up", "exit", ""]
+            .contains(&line.trim_start_matches('/'))
+    };
+    let solves = |line: &str| {
+        let line = line.trim().to_lowercase();
+        let explained = line.starts_with("/solved ") || line.starts_with("/found it ");
+        explained || is_command(&line) && !["exit", "quit", "i give up", ""].contains(&line.as_str())
+    };
+    let (mut out, mut answered, mut asked) = (String::new(), false, false);
+    for line in lines {
+        out.push_str(&format!("{line}\n"));
+        let says_something = !is_command(line);
+        answered |= says_something;
+        if solves(line) && answered && !asked {
+            out.push('\n');
+            asked = true;
+        }
+    }
+    out
 }
 
 /// All that a model is sent: the system prompt and every message.

@@ -147,7 +147,6 @@ fn only_the_developer_says_that_it_is_solved() {
     }
     for line in [
         "found it hard to reproduce",
-        "found it: the key has no version",
         "is it solved?",
         "I solved nothing",
         "the exit code is 1",
@@ -167,7 +166,7 @@ fn only_the_developer_says_that_it_is_solved() {
 fn giving_up_has_one_lifeline() {
     let desk = Desk::new();
     let ended = desk.session(&["hm", "I give up", "one more look", "i give up.", "sleep"]).exits(0);
-    says(&ended, &["[Lifeline -- one more question before you go]", "(Abandoned)"]);
+    says(&ended, &["[Lifeline -- one more question before you go]", "4 questions, left"]);
     assert_eq!(said(&ended).matches("Lifeline").count(), 1);
     let session = desk.saved();
     assert_eq!((&session["outcome"], &session["nietz"]["lifelineUsed"]), (&json!("abandoned"), &json!(true)));
@@ -298,14 +297,14 @@ fn an_interrupted_session_is_valid_on_disk_and_goes_on() {
     running.interrupt();
     let ended = running.end().exits(130);
     gate.open();
-    assert!(!said(&ended).contains("(Abandoned)"), "it is not over: {}", said(&ended));
+    assert!(!said(&ended).contains("questions, left"), "it is not over: {}", said(&ended));
     let session = desk.saved();
     assert_eq!((&session["outcome"], &session["nietz"]["scoredBy"]), (&json!("abandoned"), &json!("tags")));
     assert_eq!(session["transcript"][0]["response"], "the key is old");
     let path = format!(".nietzschian/sessions/{}.json", session["id"].as_str().expect("it has an id"));
     desk.env.nietz(["check", "--as", "debug:sessions", &path]).go().exits(0);
     let tags = desk.asked(For::Tags).len();
-    let resumed = desk.env.resume().stdin("/solved the key\nread the log first\n").go();
+    let resumed = desk.env.resume().stdin("/solved the key\n\nread the log first\n").go();
     assert_eq!(resumed.result()["outcome"], "solved");
     let session = desk.saved();
     assert_eq!((&session["outcome"], &session["nietz"]["scoredBy"]), (&json!("solved"), &json!("model")));
@@ -351,7 +350,7 @@ fn a_session_that_is_left_at_a_question_stands_on_disk_as_abandoned_in_that_turn
         assert_eq!(session["skillScores"].as_object().expect("all three").len(), 3);
         let path = format!(".nietzschian/sessions/{}.json", session["id"].as_str().expect("it has an id"));
         desk.env.nietz(["check", "--as", "debug:sessions", &path]).go().exits(0);
-        let resumed = desk.env.resume().stdin("/solved the key\nread the log first\n").go();
+        let resumed = desk.env.resume().stdin("/solved the key\n\nread the log first\n").go();
         assert_eq!(resumed.result()["questionsToRootCause"], 2);
     }
 }
@@ -369,7 +368,7 @@ fn a_model_that_fails_leaves_a_saved_session_that_goes_on_later() {
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert_eq!(desk.saved()["transcript"][0]["response"], "the key is old");
     broken.store(false, std::sync::atomic::Ordering::SeqCst);
-    let resumed = desk.env.resume().stdin("solved\n\n").go();
+    let resumed = desk.env.resume().stdin("solved\n\n\n").go();
     assert_eq!(resumed.result()["outcome"], "solved");
     assert_eq!(desk.saved()["questionsToRootCause"], 2);
 }
@@ -379,7 +378,7 @@ fn nobody_to_answer_is_waiting_and_not_giving_up() {
     let desk = Desk::new();
     let ended = desk.session(&["a"]);
     assert_eq!(ended.code, Some(7), "{ended:?}");
-    let resumed = desk.env.resume().stdin("found it\nlook\n").go();
+    let resumed = desk.env.resume().stdin("found it\n\nlook\n").go();
     assert_eq!(resumed.result()["questionsToRootCause"], 2);
 }
 
@@ -411,6 +410,11 @@ fn in_french_all_that_is_said_is_french() {
         assert!(!said(&ended).contains(english), "{english:?} in:\n{}", said(&ended));
     }
     assert!(desk.asked(For::Question).iter().all(|request| request.system().contains("Write in French")));
+    // So is what nietz itself says of the end.
+    let flow = concat!(env!("CARGO_MANIFEST_DIR"), "/flows/debug.lua");
+    let piped = Desk::new();
+    let ended = piped.env.nietz(["run", flow, PROBLEM, "--lang", "fr"]).stdin("quitter\n\n").go().exits(0);
+    assert!(ended.stderr.contains("terminé en") && !ended.stderr.contains("done in"), "{}", ended.stderr);
 }
 
 /// A past failure is a question, and never the fix that it had.

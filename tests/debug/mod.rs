@@ -2,6 +2,7 @@
 
 mod checks;
 mod code;
+mod daily;
 pub(crate) mod desk;
 mod evidence;
 mod growth;
@@ -13,6 +14,7 @@ mod pleas;
 mod price;
 mod prompts;
 mod quotes;
+mod records;
 mod strict;
 mod unread;
 mod verify;

@@ -42,6 +42,43 @@ fn a_session_that_a_voice_of_ones_own_begins_has_the_nearest_intensity() {
 }
 
 #[test]
+fn any_persona_can_ask_and_what_it_lacks_has_defaults() {
+    for argument in ["--voice", "--intensity"] {
+        let persona = "---\nname: Diogenes\n---\nYou ask with a lamp in your hand.\n";
+        let desk = Desk::new().file("personas/diogenes.md", persona);
+        let lines = ["just tell me the answer", "exit", ""];
+        let ended = talk(&desk, &[argument, "diogenes"], &lines).exits(0);
+        says(&ended, &["Diogenes makes room for Zarathustra"]);
+        assert!(desk.asked(For::Question)[0].system().contains("lamp in your hand"));
+        let session = desk.saved();
+        assert_eq!((&session["intensity"], &session["nietz"]["voices"]), (&json!("nietzsche"), &json!(["diogenes"])));
+    }
+    let ended = talk(&Desk::new(), &["--voice", "nietzche"], &[]).exits(2);
+    assert!(ended.stderr.contains("nietzsche"), "{ended:?}");
+}
+
+/// What nobody named is asked of the run's model. The first look at a file can be a stronger model's.
+#[test]
+fn each_part_of_a_session_can_have_a_model_of_its_own() {
+    let desk = Desk::new().file("src/price.py", "price = None\n");
+    let models =
+        ["question", "first", "tags", "score"].map(|role| (format!("--{role}-model"), format!("openai/{role}")));
+    let arguments: Vec<&str> = models.iter().flat_map(|(flag, model)| [flag.as_str(), model]).collect();
+    let lines = ["it is slow", "see src/price.py", "and now", "exit", ""];
+    talk(&desk, &arguments, &lines).exits(0);
+    let asked = |what| desk.asked(what).iter().map(|request| request.body["model"].clone()).collect::<Vec<_>>();
+    assert_eq!(asked(For::Question), ["question", "question", "first", "question"]);
+    assert_eq!((asked(For::Tags), asked(For::Scores)), (vec![json!("tags"); 3], vec![json!("score")]));
+}
+
+#[test]
+fn a_question_that_is_no_models_says_so() {
+    let desk = Desk::asking(&["The fix is to add a version to the key."]);
+    desk.env.run(["debug", PROBLEM]).stdin("exit\n\n").go().exits(0);
+    assert_eq!(desk.saved()["transcript"][0]["model"], "fallback");
+}
+
+#[test]
 fn what_a_voice_lacks_is_told_with_its_line() {
     let desk = Desk::new().file("personas/diogenes.md", &voice("level: hard\nfallback: { fr: [\"Quoi ?\"] }\n"));
     let ended = desk.env.nietz(["check", "personas/diogenes.md"]).go().exits(4);

@@ -9,7 +9,7 @@ use crate::support::strict::WIRES;
 fn a_session_ends_on_strict_providers() {
     for round in WIRES {
         let seat = round.serve(|request| Response::text(usual(request)));
-        let lines = "src/price.py:2 reads it\nthe log shows an old key\nfound it\nlook at the age of the key\n";
+        let lines = "src/price.py:2 reads it\nthe log shows an old key\nfound it\n\nlook at the age of the key\n";
         let ended = seat.env().run_on(round.model, ["debug", PROBLEM]).stdin(lines).go();
         let result = ended.result();
         assert_eq!(

@@ -46,7 +46,10 @@ fn a_fix_that_does_not_hold_goes_back_to_the_developer_and_to_the_next_question(
     assert_eq!(ended.result()["outcome"], "solved", "whether it is solved is the developer's word");
     assert_eq!(desk.saved()["nietz"]["verification"]["holds"], false);
     assert!(desk.asked(For::Question)[1].prompt().contains("says otherwise, exit code 1"));
-    assert_eq!(ended.asked(), ["answer", "still-solved", "answer", "answer", "still-solved", "reflection"]);
+    assert_eq!(
+        ended.asked(),
+        ["answer", "still-solved", "answer", "answer", "explains-all", "still-solved", "reflection"]
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::desk::{Desk, For, PROBLEM, purpose, usual};
+use super::desk::{Desk, For, PROBLEM, purpose, typed, usual};
 use crate::support::env::Env;
 use crate::support::journal::Journal;
 use crate::support::kills;
@@ -27,8 +27,7 @@ fn record(env: &Env, name: &str) {
 
 /// A session of the bundled flow, so that the journal names no path of ours.
 fn play(desk: &Desk, lines: &[&str]) -> serde_json::Value {
-    let typed: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    desk.env.run(["debug", PROBLEM]).stdin(typed).go().exits(0).result()
+    desk.env.run(["debug", PROBLEM]).stdin(typed(lines)).go().exits(0).result()
 }
 
 #[test]
@@ -77,7 +76,7 @@ fn a_session_that_is_killed_in_a_model_call_goes_on_and_pays_for_nothing_twice()
     running.kill();
     gate.open();
     assert_eq!(desk.saved()["transcript"][1]["response"], "it is written once", "saved before the call");
-    let ended = desk.env.resume().stdin("by nobody\nsolved\nlook at the writer\n").go();
+    let ended = desk.env.resume().stdin("by nobody\nsolved\n\nlook at the writer\n").go();
     assert_eq!(ended.result()["outcome"], "solved");
     let session = desk.saved();
     assert_eq!((&session["questionsToRootCause"], &session["nietz"]["scoredBy"]), (&4.into(), &"model".into()));
@@ -88,7 +87,7 @@ fn a_session_that_is_killed_in_a_model_call_goes_on_and_pays_for_nothing_twice()
 
 #[test]
 fn a_kill_or_a_full_disk_at_any_time_loses_nothing() {
-    let lines = "answer: [the key is old, just tell me, I give up, still nothing, solved]\nreflection: look\n";
+    let lines = "answer: [the key is old, just tell me, I give up, still nothing, solved]\nexplains-all: true\nreflection: look\n";
     let arguments = ["debug", PROBLEM, "--answers", "answers.yaml"];
     let calm = Desk::new().file("answers.yaml", lines);
     let result = calm.env.run(arguments).go().result();
@@ -107,7 +106,7 @@ fn a_kill_or_a_full_disk_at_any_time_loses_nothing() {
 
 #[test]
 fn killed_at_any_moment_a_session_comes_to_the_same_documents_and_leaves_nothing() {
-    let lines = "answer: [the key is old, just tell me, I give up, still nothing, solved]\nreflection: look\n";
+    let lines = "answer: [the key is old, just tell me, I give up, still nothing, solved]\nexplains-all: true\nreflection: look\n";
     let arguments = ["debug", PROBLEM, "--answers", "answers.yaml"];
     let calm = Desk::new().file("answers.yaml", lines);
     let result = calm.env.run(arguments).go().result();

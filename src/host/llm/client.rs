@@ -241,6 +241,9 @@ impl Client {
         let (name, model) = self.resolver.split(&request.model)?;
         attachments::check(&self.resolver.settings, request)?;
         if name == LOCAL {
+            if let Some(notice) = self.told.small(&request.model) {
+                report(CallEvent::Notice(&notice));
+            }
             return self.resolver.local()?.models.chat(request, report).await;
         }
         let (provider, provider_state) = self.provider(name)?;

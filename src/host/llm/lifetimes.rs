@@ -1,6 +1,7 @@
-//! What users are told of a model once in a process: that it is switched off soon, and that another one has answered.
+//! What users are told of a model once in a process: that it is switched off soon, that another one has answered, and that it is a
+//! small one on this machine.
 //!
-//! Both hold for a provider's own address. A gateway or a server of one's own may name models as it likes.
+//! The first two hold for a provider's own address. A gateway or a server of one's own may name models as it likes.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -43,6 +44,16 @@ impl Told {
             return None;
         }
         Some(format!("{} was asked for, and {} answered: {model} may not be served any more", asked, excerpt(answered)))
+    }
+
+    /// Returns the notice that a model of this machine answers, if it was not told yet.
+    pub(super) fn small(&self, model: &str) -> Option<String> {
+        self.once(model, "small").then(|| {
+            format!(
+                "{model} is a small model on this machine: free and private, and not clever. For a better one set \
+                 OPENAI_API_KEY or ANTHROPIC_API_KEY, or see `nietz models`."
+            )
+        })
     }
 
     fn once(&self, model: &str, what: &str) -> bool {

@@ -17,18 +17,82 @@ pub(super) struct RunEnding<'a> {
     pub(super) failure: Option<&'a Failure>,
     pub(super) spent: &'a [Spent],
     pub(super) elapsed: Duration,
+    /// The run's language.
+    pub(super) lang: &'a str,
+}
+
+/// What is said of an ending in one language. Failures are told in English.
+struct Words {
+    done: &'static str,
+    failed: &'static str,
+    waiting: &'static str,
+    interrupted: &'static str,
+    call: &'static str,
+    calls: &'static str,
+    /// Behind the tokens that went in and those that came out.
+    tokens_in: &'static str,
+    tokens_out: &'static str,
+    thinking: &'static str,
+    saved: &'static str,
+    no_price: &'static str,
+    price_unknown: &'static str,
+    free: &'static str,
+    resume: &'static str,
+    /// Between the thousands of a number.
+    thousands: &'static str,
+}
+
+const ENGLISH: Words = Words {
+    done: "done in",
+    failed: "failed after",
+    waiting: "waiting after",
+    interrupted: "interrupted after",
+    call: "call",
+    calls: "calls",
+    tokens_in: "tokens in",
+    tokens_out: "out",
+    thinking: "of them thinking",
+    saved: "caching saved",
+    no_price: "no price is known for",
+    price_unknown: "price unknown",
+    free: "free",
+    resume: "resume with:",
+    thousands: ",",
+};
+
+const FRENCH: Words = Words {
+    done: "terminé en",
+    failed: "échec après",
+    waiting: "en attente après",
+    interrupted: "interrompu après",
+    call: "appel",
+    calls: "appels",
+    tokens_in: "jetons envoyés",
+    tokens_out: "reçus",
+    thinking: "pour réfléchir",
+    saved: "le cache a épargné",
+    no_price: "aucun prix connu pour",
+    price_unknown: "prix inconnu",
+    free: "gratuit",
+    resume: "pour reprendre :",
+    thousands: "\u{202f}",
+};
+
+/// Returns the words of a language; English where there are no others.
+fn words(lang: &str) -> &'static Words {
+    if lang == "fr" { &FRENCH } else { &ENGLISH }
 }
 
 /// Returns the lines at the end of a run, each with its line end; `paint` colours the important words.
 pub(super) fn text(ending: &RunEnding<'_>, run: &str, paint: &dyn Fn(Tone, &str) -> String) -> String {
-    let mut out = String::new();
+    let (mut out, words) = (String::new(), words(ending.lang));
     let failure = ending.failure.filter(|_| ending.status != EndStatus::Done);
     if let Some(failure) = failure {
         out.push_str(&self::failure(failure, paint));
     }
     // A failure before any call needs no summary.
     if failure.is_none() || !ending.spent.is_empty() {
-        for line in std::iter::once(summary(ending)).chain(table(ending.spent)) {
+        for line in std::iter::once(summary(ending, words)).chain(table(ending.spent, words)) {
             let _ = writeln!(out, "{}", paint(Tone::Quiet, &line));
         }
     }
@@ -39,7 +103,7 @@ pub(super) fn text(ending: &RunEnding<'_>, run: &str, paint: &dyn Fn(Tone, &str)
         code => code == Code::Usage,
     };
     if ending.status != EndStatus::Done && !failure.is_some_and(is_refused) && !run.is_empty() {
-        let _ = writeln!(out, "resume with: nietz resume {run}");
+        let _ = writeln!(out, "{} nietz resume {run}", words.resume);
     }
     out
 }
@@ -78,34 +142,38 @@ fn indented(text: &str) -> String {
     clean(text.trim_end()).replace('\n', "\n  ")
 }
 
-fn summary(ending: &RunEnding<'_>) -> String {
+fn summary(ending: &RunEnding<'_>, words: &Words) -> String {
     let how = match ending.status {
-        EndStatus::Done => "done in",
-        EndStatus::Failed => "failed after",
-        EndStatus::Waiting => "waiting after",
-        EndStatus::Interrupted => "interrupted after",
+        EndStatus::Done => words.done,
+        EndStatus::Failed => words.failed,
+        EndStatus::Waiting => words.waiting,
+        EndStatus::Interrupted => words.interrupted,
     };
     let mut out = format!("{how} {}", duration(ending.elapsed));
     let calls: u64 = ending.spent.iter().map(|spent| spent.calls).sum();
     if calls > 0 {
         let sum = |part: fn(&Usage) -> u64| {
-            thousands(ending.spent.iter().fold(0, |sum, spent| sum.saturating_add(part(&spent.usage))))
+            let sum = ending.spent.iter().fold(0, |sum: u64, spent| sum.saturating_add(part(&spent.usage)));
+            number(sum, words)
         };
         let (input, output) = (sum(|usage| usage.input), sum(|usage| usage.output));
-        let _ = write!(out, " · {} · {input} tokens in, {output} out", call_count(calls));
+        let _ =
+            write!(out, " · {} · {input} {}, {output} {}", call_count(calls, words), words.tokens_in, words.tokens_out);
         if ending.spent.iter().any(|spent| spent.usage.reasoning > 0) {
-            let _ = write!(out, " ({} of them thinking)", sum(|usage| usage.reasoning));
+            let _ = write!(out, " ({} {})", sum(|usage| usage.reasoning), words.thinking);
         }
         let _ = match budget::cost(ending.spent) {
             Some(cost) => match budget::saved(ending.spent) {
-                Some(saved) => write!(out, " · {} (caching saved {})", money(Some(cost)), money(Some(saved))),
-                None => write!(out, " · {}", money(Some(cost))),
+                Some(saved) => {
+                    write!(out, " · {} ({} {})", money(Some(cost), words), words.saved, money(Some(saved), words))
+                }
+                None => write!(out, " · {}", money(Some(cost), words)),
             },
             None => {
                 let mut models: Vec<&str> =
                     ending.spent.iter().filter(|spent| spent.cost.is_none()).map(|spent| &*spent.model).collect();
                 models.dedup();
-                write!(out, " · no price is known for {}", clean(&models.join(", ")))
+                write!(out, " · {} {}", words.no_price, clean(&models.join(", ")))
             }
         };
     }
@@ -113,7 +181,7 @@ fn summary(ending: &RunEnding<'_>) -> String {
 }
 
 /// Returns what each persona used of each model, in columns; nothing if there is only one row, as in the summary.
-fn table(spent: &[Spent]) -> Vec<String> {
+fn table(spent: &[Spent], words: &Words) -> Vec<String> {
     if spent.len() < 2 {
         return Vec::new();
     }
@@ -122,14 +190,16 @@ fn table(spent: &[Spent]) -> Vec<String> {
         .iter()
         .map(|spent| {
             let Usage { input, output, .. } = spent.usage;
-            let tokens = [format!("{} in", thousands(input)), format!("{} out", thousands(output))];
-            let [input, output] = tokens;
+            // The summary has said of what; here is no room for it.
+            let into = words.tokens_in.rsplit(' ').next().unwrap_or_default();
+            let [input, output] =
+                [format!("{} {into}", number(input, words)), format!("{} {}", number(output, words), words.tokens_out)];
             let what = match clean(&spent.label) {
                 label if label.is_empty() => clean(&spent.model),
                 label => format!("{label} ({})", clean(&spent.model)),
             };
-            let cost = if priced { money(spent.cost) } else { String::new() };
-            [what, call_count(spent.calls), input, output, cost]
+            let cost = if priced { money(spent.cost, words) } else { String::new() };
+            [what, call_count(spent.calls, words), input, output, cost]
         })
         .collect();
     let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
@@ -145,14 +215,18 @@ fn table(spent: &[Spent]) -> Vec<String> {
     rows.iter().map(padded).collect()
 }
 
-fn call_count(calls: u64) -> String {
-    format!("{} {}", thousands(calls), if calls == 1 { "call" } else { "calls" })
+fn call_count(calls: u64, words: &Words) -> String {
+    format!("{} {}", number(calls, words), if calls == 1 { words.call } else { words.calls })
 }
 
-fn money(cost: Option<f64>) -> String {
+fn number(count: u64, words: &Words) -> String {
+    thousands(count).replace(',', words.thousands)
+}
+
+fn money(cost: Option<f64>, words: &Words) -> String {
     match cost {
-        None => "price unknown".to_owned(),
-        Some(0.0) => "free".to_owned(),
+        None => words.price_unknown.to_owned(),
+        Some(0.0) => words.free.to_owned(),
         Some(cost) => budget::dollars_with_sign(cost),
     }
 }
@@ -198,7 +272,7 @@ mod tests {
     }
 
     fn ending<'a>(status: EndStatus, failure: Option<&'a Failure>, spent: &'a [Spent]) -> RunEnding<'a> {
-        RunEnding { status, failure, spent, elapsed: Duration::from_secs(192) }
+        RunEnding { status, failure, spent, elapsed: Duration::from_secs(192), lang: "en" }
     }
 
     #[test]
@@ -210,6 +284,18 @@ mod tests {
         let cached = |saved| done(&[Spent { saved, ..spent("a/big", "Max", 14, Some(0.5)) }]);
         assert_snapshot!(cached(1.25), @"done in 3m12s · 14 calls · 12,340 tokens in, 2,100 out · $0.50 (caching saved $1.25)");
         assert_snapshot!(cached(-0.25), @"done in 3m12s · 14 calls · 12,340 tokens in, 2,100 out · $0.50");
+    }
+
+    #[test]
+    fn it_is_told_in_the_language_of_the_run() {
+        let spent = [spent("a/big", "Max", 1, Some(1.2)), spent("a/small", "Eva", 2, Some(0.5))];
+        let ending = RunEnding { lang: "fr", ..ending(EndStatus::Waiting, None, &spent) };
+        assert_snapshot!(text(&ending, "r1", &without_colour).replace('\u{202f}', "_"), @r"
+        en attente après 3m12s · 3 appels · 24_680 jetons envoyés, 4_200 reçus · $1.70
+          Max (a/big)     1 appel  12_340 envoyés  2_100 reçus  $1.20
+          Eva (a/small)  2 appels  12_340 envoyés  2_100 reçus  $0.50
+        pour reprendre : nietz resume r1
+        ");
     }
 
     #[test]

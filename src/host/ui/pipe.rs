@@ -75,6 +75,8 @@ pub(crate) struct Pipe {
     /// Whether nobody said that the pipe answers.
     is_unsaid: bool,
     started: Instant,
+    /// The run's language.
+    lang: RefCell<String>,
     /// The running calls that are shown: speaker and text so far.
     streams: RefCell<HashMap<String, (String, String)>>,
     /// Announced questions that were not asked here; an answers file may answer them instead.
@@ -96,6 +98,7 @@ impl Pipe {
             announces: Cell::new(false),
             is_unsaid: false,
             started: Instant::now(),
+            lang: RefCell::default(),
             streams: RefCell::default(),
             open: RefCell::default(),
             last: Cell::new(LastBlock::Nothing),
@@ -183,12 +186,9 @@ impl Pipe {
 impl FrontEnd for Pipe {
     fn show(&self, event: &Event) {
         match event {
+            Event::RunStarted { lang, .. } => lang.clone_into(&mut self.lang.borrow_mut()),
             // What a model thinks is shown while it comes, or not at all.
-            Event::RunStarted { .. }
-            | Event::Replayed { .. }
-            | Event::CallThought { .. }
-            | Event::Status { .. }
-            | Event::Progress { .. } => {}
+            Event::Replayed { .. } | Event::CallThought { .. } | Event::Status { .. } | Event::Progress { .. } => {}
             Event::Said { markdown, from } => self.say(from.as_deref(), markdown),
             Event::CallStarted { call, label, show, .. } => {
                 if *show {
@@ -238,7 +238,7 @@ impl FrontEnd for Pipe {
             Event::RunEnded { status, failure, spent, .. } => {
                 let status = *status;
                 let elapsed = self.started.elapsed();
-                let ending = RunEnding { status, failure: failure.as_ref(), spent, elapsed };
+                let ending = RunEnding { status, failure: failure.as_ref(), spent, elapsed, lang: &self.lang.borrow() };
                 self.err.put(&ending::text(&ending, &self.run, &ending::without_colour));
             }
         }

@@ -111,7 +111,12 @@ pub(super) fn finished(status: EndStatus, failure: Option<Failure>) -> Event {
 pub(super) fn all() -> Vec<Event> {
     let failure = || Failure::new(Code::ModelOverloaded, "too many at once").hint("wait").because("429");
     vec![
-        Event::RunStarted { flow: "demo".to_owned(), resumed: true, journal: "/tmp/j".to_owned() },
+        Event::RunStarted {
+            flow: "demo".to_owned(),
+            resumed: true,
+            journal: "/tmp/j".to_owned(),
+            lang: "en".to_owned(),
+        },
         Event::Replayed { effects: 3 },
         said(None, "hello"),
         said(Some("Hypatia"), "*hello*"),

@@ -86,6 +86,7 @@ struct AskOptions {
     commands: Vec<TypedCommand>,
     #[serde(default = "yes")]
     text: bool,
+    recap: Option<String>,
 }
 
 fn yes() -> bool {
@@ -121,6 +122,7 @@ fn ask(lua: &Lua, values: MultiValue) -> Result<Request> {
         complete: asked.complete,
         commands,
         commands_only: !asked.text,
+        recap: asked.recap,
         ..Question::new(asked.id, QuestionKind::Ask, asked.prompt)
     })
 }

@@ -142,6 +142,11 @@ pub trait EffectFacts {
         false
     }
 
+    /// Returns what tells a person where they are who comes back to it by `nietz resume`.
+    fn recap(&self) -> Option<&str> {
+        None
+    }
+
     /// Returns the resources that the effect depends on and changes. Each document is a resource of its own, so that parallel
     /// branches which write different documents stay independent; so are worktrees, and the branches of a repository.
     fn dependencies(&self) -> Dependencies {

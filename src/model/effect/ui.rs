@@ -68,6 +68,13 @@ impl EffectFacts for UiOp {
         }
     }
 
+    fn recap(&self) -> Option<&str> {
+        match self {
+            UiOp::Ask(question) => question.recap.as_deref(),
+            UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } | UiOp::Attended => None,
+        }
+    }
+
     fn request(&self) -> Value {
         match self {
             UiOp::Say { markdown, from: Some(from) } => json!({ "markdown": markdown, "from": from }),
@@ -91,6 +98,7 @@ impl EffectFacts for UiOp {
             UiOp::Attended => {}
             UiOp::Ask(question) => {
                 cleaner.text(&mut question.prompt);
+                question.recap.iter_mut().for_each(|recap| cleaner.text(recap));
                 question.default.iter_mut().for_each(|default| cleaner.value(default));
                 for option in &mut question.options {
                     cleaner.text(&mut option.label);

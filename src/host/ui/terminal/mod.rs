@@ -70,6 +70,8 @@ pub(crate) struct Terminal {
     tty: Tty,
     shared: Arc<SharedScreen>,
     started: Instant,
+    /// The run's language.
+    lang: RefCell<String>,
     /// The answers to free questions, oldest first.
     history: RefCell<Vec<String>>,
     /// Announced questions that were not asked here; an answers file may answer them instead.
@@ -119,6 +121,7 @@ impl Terminal {
             tty,
             shared,
             started: Instant::now(),
+            lang: RefCell::default(),
             history: RefCell::default(),
             open: RefCell::default(),
             turn: tokio::sync::Mutex::new(()),
@@ -221,7 +224,8 @@ impl FrontEnd for Terminal {
     fn show(&self, event: &Event) {
         let mut state = self.shared.lock();
         match event {
-            Event::RunStarted { .. } | Event::Replayed { effects: 0 } => {}
+            Event::RunStarted { lang, .. } => lang.clone_into(&mut self.lang.borrow_mut()),
+            Event::Replayed { effects: 0 } => {}
             Event::Replayed { effects } => {
                 let noun = if *effects == 1 { "effect" } else { "effects" };
                 state.note(&format!("↻ resumed: {effects} recorded {noun} given back"));
@@ -295,7 +299,7 @@ impl FrontEnd for Terminal {
                 state.activity.clear();
                 let status = *status;
                 let elapsed = self.started.elapsed();
-                let ending = RunEnding { status, failure: failure.as_ref(), spent, elapsed };
+                let ending = RunEnding { status, failure: failure.as_ref(), spent, elapsed, lang: &self.lang.borrow() };
                 let text = ending::text(&ending, &self.run, &|tone, text| state.paint(tone, text));
                 state.write_stderr(&text);
             }

@@ -5,6 +5,7 @@
 --- what the memory cannot give is said once, and left out. `recall.query`, `recall.patterns` and `recall.templates` are for
 --- commands about the memory itself, and do fail.
 
+local entries = require("./entries")
 local errors = require("./errors")
 local git = require("@nietz/git")
 local past = require("./past")
@@ -111,11 +112,12 @@ function recall.find_similar(failures: { report.Failure }, but: string?): { Past
 	end)
 end
 
---- Returns past failures like those in the output of a run in the worktree at `top`; none where no parser knows it.
+--- Returns past failures like those in the output of a run in the worktree at `top`; none where no parser knows it. The
+--- shots of this run itself are not among them.
 function recall.find_in_run(ran: git.Ran, top: string): { Past }
 	return store.guarded({}, function(): { Past }
 		local read = results.read(ran, top)
-		return if read.framework == "unknown" then {} else search(sides_of(read.failures))
+		return if read.framework == "unknown" then {} else search(sides_of(read.failures), entries.shots_session())
 	end)
 end
 

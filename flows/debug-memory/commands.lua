@@ -58,12 +58,9 @@ local QUERIES = {
 		if #where == 0 then
 			nietz.fail("find_similar_failures needs --error-type, --file or both", `--error-type {table.concat(spec.error_types, "|")}`)
 		end
-		return ask(
-			[[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type,
+		return ask([[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type,
 			coalesce(f.file, s.file_path) AS file FROM debug_failures f JOIN debug_memory s ON s.document = f.document
-			WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 10]],
-			bind
-		)
+			WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 10]], bind)
 	end,
 	get_fix_templates = function(params)
 		if params.category == nil then
@@ -98,7 +95,9 @@ local function search_by_words(params: nietz.Values): documents.Answer
 			OR EXISTS (SELECT 1 FROM debug_executions e WHERE e.document = s.document AND e.root_cause LIKE ?)
 			OR EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document AND p.pattern LIKE ?))]],
 		}, table.create(6, words)
-	for _, filter in { { "error_type", "f.error_type = ?" }, { "file", "coalesce(f.file, s.file_path) LIKE ?" }, { "since", "s.updated_at > ?" } } do
+	for _, filter in
+		{ { "error_type", "f.error_type = ?" }, { "file", "coalesce(f.file, s.file_path) LIKE ?" }, { "since", "s.updated_at > ?" } }
+	do
 		local given = params[filter[1]]
 		if given ~= nil then
 			table.insert(where, filter[2])
@@ -108,12 +107,9 @@ local function search_by_words(params: nietz.Values): documents.Answer
 			)
 		end
 	end
-	return ask(
-		[[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type
+	return ask([[SELECT s.session_id, s.file_path, s.status, s.updated_at, min(f.test_name) AS test, f.error_type
 		FROM debug_memory s LEFT JOIN debug_failures f ON f.document = s.document
-		WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 50]],
-		bind
-	)
+		WHERE ]] .. table.concat(where, " AND ") .. [[ GROUP BY s.document ORDER BY s.updated_at DESC LIMIT 50]], bind)
 end
 
 commands.ALL.query = {
@@ -200,7 +196,8 @@ commands.ALL.stats = {
 			"errors: " .. top_counts([[SELECT error_type AS name, count(*) AS count FROM (SELECT error_type FROM debug_failures
 				UNION ALL SELECT error_type FROM archived_failures) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5]]),
 			"patterns: " .. (if #patterns > 0 then table.concat(patterns, ", ") else "none"),
-			"files: " .. top_counts([[SELECT file AS name, count(*) AS count FROM (
+			"files: "
+				.. top_counts([[SELECT file AS name, count(*) AS count FROM (
 				SELECT coalesce(f.file, nullif(s.file_path, 'unknown')) AS file FROM debug_failures f JOIN debug_memory s ON s.document = f.document
 				UNION ALL
 				SELECT coalesce(f.file, nullif(s.file_path, 'unknown')) FROM archived_failures f JOIN archived_memory s ON s.document = f.document)

@@ -153,14 +153,14 @@ fn what_cannot_be_read_is_said_once_and_what_can_still_helps() {
             },
             LEFT_OUT,
         ),
-        // It calls itself by a name that leads elsewhere.
+        // It calls itself by a name that leads elsewhere: no file is opened by that name, and it counts as any other.
         (
             &|env| {
                 let text = file(8, "2026-01-04", "passed", "TypeError", "src/price.py", None).1;
                 let text = text.replace("00000000-0000-4000-8000-000000000008", "../../x");
                 write(env, "astray.yaml", text.as_bytes());
             },
-            CANNOT_HELP,
+            "On 2026-01-04 a TypeError like this one, in src/price.py",
         ),
     ];
     for (spoil, notice) in spoils {

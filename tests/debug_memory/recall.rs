@@ -141,13 +141,22 @@ fn a_problem_in_words_finds_the_session_about_exactly_that() {
     Past {
         id: 2,
         file: "net/redirects.py",
-        test: "tests/test_urls.py::test_redirects",
+        test: "tests/test_history.py::test_redirects",
         cause: "follow() stops one hop too early",
+        fix: "go on until the answer is no redirect",
         ..PORT
     }
     .put(&env);
-    insta::assert_snapshot!(asked_about(&env, "the port of an https url is wrong", "en"), @"");
-    insta::assert_snapshot!(asked_about(&env, "the port of an https url is wrong", "fr"), @"");
+    insta::assert_snapshot!(asked_about(&env, "the port of an https url is wrong", "en"), @r"
+    Something like it was here before:
+
+    - On 2026-01-05 an AssertionError like this one, in net/urls.py, was put down to an error in the logic. What would you see now if it were the same again, and what if it were not?
+    ");
+    insta::assert_snapshot!(asked_about(&env, "the port of an https url is wrong", "fr"), @r"
+    Quelque chose de semblable a déjà eu lieu :
+
+    - Le 2026-01-05, une erreur AssertionError semblable à celle-ci, dans net/urls.py, a été attribuée à ceci : une erreur de logique. Que verrais-tu maintenant si c'était de nouveau cela, et que verrais-tu sinon ?
+    ");
     assert_eq!(asked_about(&env, "the cache returns stale prices after a deploy", "en"), "");
 }
 

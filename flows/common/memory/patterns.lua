@@ -46,15 +46,17 @@ local function rows(): { any }
 	for _, prefix in { "debug", "archived" } do
 		table.insert(
 			each,
-			(string.gsub(
-				[[SELECT p.pattern, p.category, p.frequency, p.effectiveness, p.fix_template, p.document, s.session_id,
+			(
+				string.gsub(
+					[[SELECT p.pattern, p.category, p.frequency, p.effectiveness, p.fix_template, p.document, s.session_id,
 			coalesce(s.updated_at, s.created_at, '') AS day,
 			(SELECT avg(e.confidence) FROM X_executions e WHERE e.document = p.document) AS confidence,
 			(SELECT json_group_array(DISTINCT f.error_type) FROM X_failures f WHERE f.document = p.document) AS error_types
 			FROM X_patterns p JOIN X_memory s ON s.document = p.document]],
-				"X_",
-				prefix .. "_"
-			))
+					"X_",
+					prefix .. "_"
+				)
+			)
 		)
 	end
 	return store.query(`SELECT * FROM ({table.concat(each, " UNION ALL ")}) ORDER BY day, session_id, pattern`, {}, true) :: any

@@ -80,9 +80,7 @@ end
 
 --- Whether two paths are one, where one of them may be the end of the other.
 local function same_path(a: string, b: string): boolean
-	return a == b
-		or string.sub(a, -#b - 1) == "/" .. b
-		or string.sub(b, -#a - 1) == "/" .. a
+	return a == b or string.sub(a, -#b - 1) == "/" .. b or string.sub(b, -#a - 1) == "/" .. a
 end
 
 local function has_path(set: words.Set, path: string): boolean

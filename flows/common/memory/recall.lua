@@ -124,7 +124,13 @@ end
 --- Returns past failures like one that a person describes in words.
 function recall.find_described(described: string): { Past }
 	return store.guarded({}, function(): { Past }
-		return search({ rank.described(described, errors.kind(nil, described)) })
+		local kind = errors.kind(nil, described)
+		for word in string.gmatch(described, "[%a_][%w_]*") do
+			if errors.is_common_name(word) and string.find(word, "%l[EF]") ~= nil then
+				kind = errors.kind(word, "")
+			end
+		end
+		return search({ rank.described(described, kind) })
 	end)
 end
 

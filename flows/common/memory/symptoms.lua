@@ -53,7 +53,9 @@ local function of_numbers(want: number, got: number): string?
 		return "sign"
 	elseif gap == 1 and want == math.floor(want) and got == math.floor(got) then
 		return "by_one"
-	elseif (got ~= math.floor(got) or want ~= math.floor(want)) and (gap / size < 1e-6 or math.abs(gap - 0.01) < 1e-9 or #tostring(got) > 14) then
+	elseif
+		(got ~= math.floor(got) or want ~= math.floor(want)) and (gap / size < 1e-6 or math.abs(gap - 0.01) < 1e-9 or #tostring(got) > 14)
+	then
 		return "hair"
 	elseif want ~= 0 and got ~= 0 and (got == 2 * want) then
 		return "doubled"

@@ -183,9 +183,9 @@ fn the_next_shot_is_told_what_the_debug_memory_knows() {
         crate::support::git::git(&env.workspace(), ["commit", "-q", "-a", "-m", "tap"]);
         shoot(&env, &[&["--validate", CHECK, "--run", "grep"], more].concat()).result();
         let prompt = column(&env, "attempt", "prompt")[1].as_str().unwrap().to_owned();
-        let memory = "- 2026-01-05, work.txt, AssertionError in says done: expected the word done";
+        let memory = "- 2026-01-05, work.txt: AssertionError in says done: expected the word done";
         assert_eq!(
-            prompt.contains(memory) && prompt.contains("What worked: write the word done in small letters"),
+            prompt.contains(memory) && prompt.contains("What helped: write the word done in small letters"),
             told,
             "{prompt}"
         );

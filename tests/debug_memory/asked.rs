@@ -77,7 +77,8 @@ fn the_queries_of_the_schema_do_what_they_say() {
     assert_eq!(ids(&similar), ["1", "2", "1-example"]);
     assert_eq!(ids(&query("q2", &["find_similar_failures", "--file", "a.ts"])), ["1", "3", "1-example"][..2]);
     let templates = query("q3", &["get_fix_templates", "--category", "missing_validation"]);
-    assert_eq!(templates["rows"], json!([["unchecked_input", "missing_validation", 1, 1, "Check it first"]]));
+    // Summed over both sessions that met it, it held in 2.5 of 4 fixes: too seldom for a template.
+    assert_eq!(templates["rows"], json!([]));
     assert_eq!(ids(&query("q4", &["recent_escalations"])), ["1", "3"]);
     assert_eq!(ids(&query("q5", &["recent_escalations", "--since", "7d"])), ["1"]);
     assert_eq!(ids(&query("q6", &["recent_escalations", "--since", "2025-12-01"])), ["1", "3"]);

@@ -120,9 +120,9 @@ fn javascript_passes_at_the_first_try_and_a_second_session_finds_its_fix() {
     let prompt = task(&server.requests()[0]);
     for part in [
         "Past observations from this project's debug memory. They were true then and may not be now",
-        "- 2026-01-09, list.js, TypeError in first of none: Cannot read properties of undefined (reading 'name')",
-        "What worked: put `list[0]?.name` in the place of `list[0].name` there",
-        "- Known pattern `access_without_check` (null_undefined_access), used 1 times, worked in 100 %, last on 2026-01-09: \
+        "- 2026-01-09, list.js: TypeError in first of none: Cannot read properties of undefined (reading 'name')",
+        "What helped: put `list[0]?.name` in the place of `list[0].name` there",
+        "- Known pattern `access_without_check` (null undefined access), used 1 time, helped in 100 %, last on 2026-01-09: \
          Check that there is a value",
     ] {
         assert!(prompt.contains(part), "{part}\n{prompt}");

@@ -222,6 +222,11 @@ export type Shot = {
 --- The session of this run's shots, once one of them is kept.
 local of_shots: documents.Document? = nil
 
+--- Returns the id of the session of this run's shots, or nil: what a run has just done is no past to it.
+function entries.shots_session(): string?
+	return if of_shots then of_shots.session_id else nil
+end
+
 --- Adds a failed shot to the run's session in the memory: what was tried, and what the validation showed then.
 function entries.remember_shot(shot: Shot)
 	best_effort.run(false, not_kept, function(): boolean

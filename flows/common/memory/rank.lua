@@ -3,7 +3,6 @@
 --- that are rare in the memory (of the message, the test, the cause and the fix), by the way in which values differ, and by
 --- the kind of error. None of these is enough by itself, and that two assertions compare X with Y is no sign at all.
 
-local errors = require("./errors")
 local mistakes = require("./mistakes")
 local report = require("./parsers/report")
 local symptoms = require("./symptoms")
@@ -15,8 +14,6 @@ local rank = {}
 export type Side = {
 	error_type: string,
 	test_name: string,
-	--- The message without numbers and folders.
-	signature: string,
 	--- The words of the message, of the test and of the trace.
 	message: words.Set,
 	test: words.Set,
@@ -110,7 +107,6 @@ function rank.side(failure: report.Failure, is_past: boolean?): Side
 	local side: Side = {
 		error_type = failure.error_type,
 		test_name = failure.test_name,
-		signature = errors.signature(failure.error_message),
 		message = words.of(failure.error_message),
 		test = {},
 		trace = {},
@@ -335,9 +331,17 @@ local function by_kind(now: Side, past: Side): number
 	return score
 end
 
---- Whether it is the same failure again: the same test with the same message, numbers and paths aside.
+--- Whether it is the same failure again: the same test with a message that says the same, numbers aside.
 local function is_again(now: Side, past: Side): boolean
-	return now.test_name ~= "" and now.test_name == past.test_name and now.signature == past.signature
+	if now.test_name == "" or now.test_name ~= past.test_name or now.error_type ~= past.error_type then
+		return false
+	end
+	for word in now.message do
+		if not past.message[word] then
+			return false
+		end
+	end
+	return true
 end
 
 --- The parts of a score, and what they come to.
@@ -351,7 +355,7 @@ function rank.score(now: Side, past: Side, told: Told, frequencies: words.Freque
 	local total = of_words + of_place + of_kind + of_mistake
 	if is_again(now, past) then
 		total = math.max(total, rank.ENOUGH)
-	elseif of_mistake <= 0 and of_cause < SOME_CAUSE then
+	elseif not now.described and of_mistake <= 0 and of_cause < SOME_CAUSE then
 		-- What is alike in place and words alone is another mistake in the same code more often than not.
 		total = math.min(total, rank.ENOUGH - 0.05)
 	end

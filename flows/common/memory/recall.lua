@@ -5,6 +5,7 @@
 --- what the memory cannot give is said once, and left out. `recall.query`, `recall.patterns` and `recall.templates` are for
 --- commands about the memory itself, and do fail.
 
+local entries = require("./entries")
 local errors = require("./errors")
 local git = require("@nietz/git")
 local past = require("./past")
@@ -111,18 +112,25 @@ function recall.find_similar(failures: { report.Failure }, but: string?): { Past
 	end)
 end
 
---- Returns past failures like those in the output of a run in the worktree at `top`; none where no parser knows it.
+--- Returns past failures like those in the output of a run in the worktree at `top`; none where no parser knows it. The
+--- shots of this run itself are not among them.
 function recall.find_in_run(ran: git.Ran, top: string): { Past }
 	return store.guarded({}, function(): { Past }
 		local read = results.read(ran, top)
-		return if read.framework == "unknown" then {} else search(sides_of(read.failures))
+		return if read.framework == "unknown" then {} else search(sides_of(read.failures), entries.shots_session())
 	end)
 end
 
 --- Returns past failures like one that a person describes in words.
 function recall.find_described(described: string): { Past }
 	return store.guarded({}, function(): { Past }
-		return search({ rank.described(described, errors.kind(nil, described)) })
+		local kind = errors.kind(nil, described)
+		for word in string.gmatch(described, "[%a_][%w_]*") do
+			if errors.is_common_name(word) and string.find(word, "%l[EF]") ~= nil then
+				kind = errors.kind(word, "")
+			end
+		end
+		return search({ rank.described(described, kind) })
 	end)
 end
 

@@ -34,7 +34,20 @@ export type Past = {
 	similarity: number,
 }
 
---- The kinds of causes, as the French know them.
+--- The kinds of causes, as people say them.
+local IN_ENGLISH = {
+	null_undefined_access = "access to a value that is not there",
+	type_mismatch = "a mismatch of types",
+	missing_validation = "input that was not validated",
+	logic_error = "an error in the logic",
+	off_by_one = "an off-by-one error",
+	race_condition = "a race condition",
+	resource_leak = "a resource leak",
+	missing_error_handling = "an error that was not handled",
+	api_misuse = "misuse of an API",
+	configuration_error = "a configuration error",
+	dependency_issue = "a dependency issue",
+} :: { [string]: string }
 local IN_FRENCH = {
 	null_undefined_access = "un accès à une valeur absente",
 	type_mismatch = "un mélange de types",
@@ -128,8 +141,8 @@ function render.for_person(found: { Past }, language: string?): { string }
 		local shown = observation(past)
 		if past.category == "other" then
 			shown.category = ""
-		elseif language == "fr" then
-			shown.category = IN_FRENCH[past.category] or shown.category
+		else
+			shown.category = (if language == "fr" then IN_FRENCH else IN_ENGLISH)[past.category] or shown.category
 		end
 		table.insert(questions, text.trim(template.render(path, { past = shown })))
 	end

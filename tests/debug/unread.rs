@@ -84,6 +84,7 @@ fn a_hard_rule_refuses_at_once_and_a_soft_one_is_a_hint_for_the_verifier() {
     insta::assert_snapshot!(prompt[from..].split("\n\nevidence:").next().unwrap_or_default(), @r#"
     These words were noticed by rules that do not understand what they read, and are often wrong. Judge them:
     - it states how the developer's code or system behaves ("The deploy never clears the entry.")
+    - it states something that the developer did not say ("A herd has no shepherd.")
     "#);
     // Where nobody else reads, the rules decide.
     let alone = Desk::asking(&[SOFT, "What did the log show?"]);

@@ -73,7 +73,7 @@ fn a_question_that_was_cut_is_asked_for_again_with_more_room() {
 
 #[test]
 fn a_hard_rule_refuses_at_once_and_a_soft_one_is_a_hint_for_the_verifier() {
-    const SOFT: &str = "The sky has no memory. Your cache keeps the old price. What did you see there?";
+    const SOFT: &str = "A herd has no shepherd. The deploy never clears the entry. What did you see there?";
     let desk = Desk::asking(&["Delete the keys during the deploy. Do you see why?", SOFT]);
     desk.session(&["exit", ""]).exits(0);
     assert_eq!(desk.saved()["transcript"][0]["question"], SOFT, "the verifier found no leak");
@@ -81,7 +81,11 @@ fn a_hard_rule_refuses_at_once_and_a_soft_one_is_a_hint_for_the_verifier() {
     assert_eq!(verdicts.len(), 1, "what a hard rule refused is not paid for");
     let prompt = verdicts[0].prompt();
     let from = prompt.find("These words were noticed").expect("there are hints");
-    insta::assert_snapshot!(prompt[from..].split("\n\nevidence:").next().unwrap_or_default(), @"");
+    insta::assert_snapshot!(prompt[from..].split("\n\nevidence:").next().unwrap_or_default(), @r#"
+    These words were noticed by rules that do not understand what they read, and are often wrong. Judge them:
+    - it states how the developer's code or system behaves ("The deploy never clears the entry.")
+    - it states something that the developer did not say ("A herd has no shepherd.")
+    "#);
     // Where nobody else reads, the rules decide.
     let alone = Desk::asking(&[SOFT, "What did the log show?"]);
     alone.talk([PROBLEM, "--no-verifier"], &["exit", ""]).exits(0);

@@ -15,6 +15,7 @@ use crate::engine::budget::Meter;
 use crate::engine::dialogue::Dialogue;
 use crate::engine::history::{DeliverySlot, History, RecordedState};
 use crate::engine::permitted::check_permitted;
+use crate::engine::recap::DueRecap;
 use crate::engine::replay_source::ReplaySource;
 use crate::engine::world::{Heartbeat, World, chance};
 use crate::error::{Code, Failure, Result};
@@ -84,8 +85,7 @@ struct GateState {
     /// The recorded answers, and messages of the flow since the last, collected during replay and shown when the run goes live.
     unseen: Vec<Event>,
     given_back: usize,
-    /// Whether whoever came back to this run was not told yet where they are.
-    recap_is_due: bool,
+    recap: DueRecap,
     seed: u64,
     replay_source: Option<ReplaySource>,
     dialogue: Dialogue,
@@ -105,7 +105,7 @@ impl Gate {
             acting: Vec::new(),
             acted: false,
             calls: Vec::new(),
-            recap_is_due: resume.is_some(),
+            recap: DueRecap::new(resume.is_some()),
             resume,
             unseen: Vec::new(),
             given_back: 0,
@@ -302,7 +302,12 @@ impl Gate {
         if let Err(refused) = check_permitted(&effect, &state.permissions, state.reads_only) {
             return Ok(Admission::Now(Err(refused)));
         }
-        state.go_live_with(&self.world, &effect)?;
+        let recap = state.recap.take(&effect);
+        if recap.is_some() {
+            state.unseen.clear();
+        }
+        state.go_live(&self.world)?;
+        recap.iter().for_each(|recap| self.world.front.show(recap));
         let facts = effect.facts();
         if let Some(mut ok) = self.world.perform_now(&effect, key, state.seed) {
             self.cleaner.value(&mut ok);
@@ -553,20 +558,6 @@ impl GateState {
 
     fn caught_up(&self) -> bool {
         self.resume.is_none()
-    }
-
-    /// Goes live with an effect that is not recorded. The first question that has a recap says it.
-    fn go_live_with(&mut self, world: &World, effect: &Effect) -> Result<()> {
-        let recap = effect.facts().recap().filter(|_| self.recap_is_due);
-        if recap.is_some() {
-            self.unseen.clear();
-        }
-        self.go_live(world)?;
-        if let Some(recap) = recap {
-            self.recap_is_due = false;
-            world.front.show(&Event::Said { markdown: recap.to_owned(), from: None });
-        }
-        Ok(())
     }
 
     /// Ends the replay at the first effect that is not recorded: from here on the run is live.

@@ -11,6 +11,7 @@ pub mod gate;
 pub mod run_records;
 pub mod history;
 mod permitted;
+mod recap;
 pub(crate) mod process;
 pub mod runs;
 pub(crate) mod verify;

@@ -58,13 +58,7 @@ options.PARAMS = {
 		help = "Files that tests take from the start, such as 'tests/**'; what the command names is protected anyway",
 	},
 	max_tools = { type = "integer", default = 50, min = 1, max = 1000, help = "Tool calls of one analysis or fix" },
-	idle = {
-		type = "number",
-		default = 120,
-		min = 1,
-		max = 86400,
-		help = "Seconds without a sign of life that end an analysis or a fix; at least as long as the tests may take",
-	},
+	idle = { type = "number", default = 120, min = 1, max = 86400, help = "Seconds without a sign of life that end an analysis or a fix" },
 	attempt_seconds = { type = "number", default = 1800, min = 1, max = 86400, help = "Seconds that one analysis or fix may take" },
 	attempt_tokens = { type = "integer", default = 1000000, min = 1, help = "Tokens that one analysis or fix may use" },
 	test_seconds = { type = "number", default = 120, min = 5, max = 600, help = "Seconds that the tests may take" },
@@ -79,8 +73,6 @@ function options.tool_limits(params: nietz.Values): nietz.Values
 	local limits = table.clone(params)
 	limits.validate = { params.test }
 	limits.command_seconds = params.test_seconds
-	-- Tests that say nothing until they are done are no sign that the model hangs.
-	limits.idle = math.max(params.idle, params.test_seconds + 30)
 	return limits
 end
 

@@ -108,6 +108,17 @@ local function say_dependencies(found: git.Dependencies)
 	ui.say(`Commands find {table.concat(parts, ", ")} {whose}, and change nothing there.{leads}`)
 end
 
+--- Removes a worktree with its branch. One that cannot be removed stays, which is said.
+local function remove(tree: git.Handle)
+	local removed, why = leftovers.try(function()
+		tree:remove({ discard = true })
+		git.delete_branch(tree.branch)
+	end)
+	if not removed then
+		ui.say(`The worktree {tree.path} stays: {why}`)
+	end
+end
+
 --- Runs `--setup` in a worktree of its own, and returns that with what it has installed.
 local function run_setup(params: nietz.Values, run: string, start: string): (git.Handle, git.Dependencies)
 	local branch = `nietz/{run}-setup`
@@ -124,6 +135,7 @@ local function run_setup(params: nietz.Values, run: string, start: string): (git
 	if ran.over ~= "exit" or ran.exit ~= 0 then
 		local how = if ran.over == "exit" then `ended with {ran.exit}` else `was ended by its limit: {ran.over}`
 		ui.say("```\n" .. tail(ran.output) .. "\n```")
+		remove(tree)
 		nietz.fail(`the setup \`{params.setup}\` {how}`, "what it wrote stands above; if it needs the network: --allow-net")
 	end
 	return tree, tree:dependencies()
@@ -212,13 +224,7 @@ function workplace.finish(self: Workplace)
 		table.insert(made, self.validation.tree)
 	end
 	for _, tree in made do
-		local removed, why = leftovers.try(function()
-			tree:remove({ discard = true })
-			git.delete_branch(tree.branch)
-		end)
-		if not removed then
-			ui.say(`The worktree {tree.path} stays: {why}`)
-		end
+		remove(tree)
 	end
 end
 

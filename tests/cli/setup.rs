@@ -186,6 +186,7 @@ fn a_setup_has_the_network_only_where_that_is_allowed() {
     let hint = ended.ending()["failure"]["hint"].clone();
     assert!(hint.as_str().is_some_and(|hint| hint.contains("if it needs the network: --allow-net")), "{ended:?}");
     assert_eq!(server.calls(), 0, "no model is asked before the setup is done");
+    assert_eq!(git(&env.workspace(), ["worktree", "list"]).lines().count(), 1, "nothing is left of it");
     let env = env.var("NIETZ_RUN", "r2");
     let allowed: Vec<&str> = check.into_iter().chain(["--allow-net"]).collect();
     assert_eq!(shoot(&env, &allowed).result()["status"], "success");

@@ -1,7 +1,7 @@
 //! What tells a person where they are who comes back to a run: the recap of the first question that is asked live. The gate asks
 //! for it, and shows it in place of what was said since the last answer; recorded it is not.
 
-use crate::model::effect::{Effect, EffectFacts};
+use crate::model::effect::Effect;
 use crate::model::event::Event;
 
 /// The recap that a process still owes to the person before it.

@@ -71,8 +71,9 @@ pub(super) fn read_collection(reader: &ManifestReader<'_>, name: &str, table: &T
             remarks.extend(odd_keys(&declared));
             let data: VersionData =
                 serde_json::from_value(data.take()).map_err(|error| invalid(format!("{what}: version: {error}")))?;
+            reader.keep(check_pointer(&format!("{what}: version.field"), &data.field));
             let own = data.own.iter().flat_map(|own| [&own.field].into_iter().chain(&own.formerly));
-            for place in [&data.field].into_iter().chain(&data.formerly).chain(own) {
+            for place in data.formerly.iter().chain(own) {
                 reader.keep(check_pointer(&format!("{what}: version"), place));
             }
             let mut migrates: Vec<String> = migrations.keys().cloned().collect();

@@ -216,8 +216,8 @@ fn a_result_branch_that_somebody_checks_out_is_left_alone_and_the_work_is_kept()
 fn what_git_fails_at_ends_an_attempt_and_not_the_session() {
     let cases = [
         ("commit", "*write-tree*", 1, "error", "the work cannot be committed: git write-tree: it is broken"),
-        // The first two are of the workspace as it is and of the worktree.
-        ("restore", "*read-tree*", 3, "error", "there is no clean checkout to validate: git read-tree: it is broken"),
+        // The first three are of the workspace as it is and of the worktrees of the validation and of the attempt.
+        ("restore", "*read-tree*", 4, "error", "there is no clean checkout to validate: git read-tree: it is broken"),
         ("diff", "*'diff-tree -r -p'*", 1, "success", ""),
         ("changed", "*diff-tree*", 1, "error", "there is no clean checkout to validate: git diff-tree: it is broken"),
         ("remove", "*for-each-ref*", 1, "success", ""),

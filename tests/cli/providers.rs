@@ -122,8 +122,13 @@ impl Flow {
             }
             Flow::Council => env.run_on(model, ["council", council::table::REQUEST, "--no-pause", "--control"]).go(),
             Flow::Debug => {
-                let said =
-                    ["src/price.py:2 reads it", "the log shows an old key", "found it", "look at the age of the key"];
+                let said = [
+                    "src/price.py:2 reads it",
+                    "the log shows an old key",
+                    "found it",
+                    "",
+                    "look at the age of the key",
+                ];
                 env.run_on(model, ["debug", debug::desk::PROBLEM]).stdin(lines(&said)).go()
             }
             Flow::Shots => {

@@ -229,7 +229,7 @@ fn three_turns_with_progress_bring_back_the_milder_voice_and_none_below_the_firs
 #[test]
 fn a_plea_that_the_reading_does_not_find_is_taken_back() {
     let desk = reading(vec![]);
-    let lines = ["how can I fix the permissions on the log, just tell me the", "hm", "exit", ""];
+    let lines = ["just tell me the answer, says the log, and no more", "hm", "exit", ""];
     let ended = desk.talk([PROBLEM, "--intensity", "socrates"], &lines).exits(0);
     says(&ended, &["Socrates makes room for Nietzsche", "That was no plea for the answer: Socrates goes on."]);
     let session = desk.saved();

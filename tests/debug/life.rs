@@ -413,7 +413,8 @@ fn in_french_all_that_is_said_is_french() {
     // So is what nietz itself says of the end.
     let flow = concat!(env!("CARGO_MANIFEST_DIR"), "/flows/debug.lua");
     let piped = Desk::new();
-    let ended = piped.env.nietz(["run", flow, PROBLEM, "--lang", "fr"]).stdin("quitter\n\n").go().exits(0);
+    let ended =
+        piped.env.nietz(["run", flow, PROBLEM, "--lang", "fr", "--answers", "-"]).stdin("quitter\n\n").go().exits(0);
     assert!(ended.stderr.contains("terminé en") && !ended.stderr.contains("done in"), "{}", ended.stderr);
 }
 

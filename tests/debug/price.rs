@@ -59,7 +59,7 @@ fn played(env: impl Fn(&ModelServer) -> Env, model: Option<&str>) -> Counted {
             _ => usual(request),
         })
     }));
-    let env = env(&server).file("src/shop.py", &shop()).file("src/nightly.py", "check_prices(shop, database)\n");
+    let env = env(&server).file("src/shop.py", shop()).file("src/nightly.py", "check_prices(shop, database)\n");
     let typed: String = ANSWERS.iter().map(|line| format!("{line}\n")).collect();
     let flow = concat!(env!("CARGO_MANIFEST_DIR"), "/flows/debug.lua");
     let arguments = [flow, PROBLEM];

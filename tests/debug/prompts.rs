@@ -97,7 +97,7 @@ fn each_note_stands_at_the_end_of_the_last_message() {
         "",
     ];
     desk.talk([PROBLEM, "--verify", "echo three of four fail; exit 1"], &lines).exits(0);
-    insta::assert_snapshot!(last_messages(&desk)[1..].join("\n\n=====\n\n"), @"
+    insta::assert_snapshot!(last_messages(&desk)[1..].join("\n\n=====\n\n"), @r#"
     the cache is new
 
     =====
@@ -145,8 +145,8 @@ fn each_note_stands_at_the_end_of_the_last_message() {
     I give up
 
     [They want to give up. This is their lifeline: the one question that would show the way to somebody who is close, narrower than all before it, and still without the answer.]
-    [No progress: name where to look, a file, function or log of theirs, and not what is wrong there.]
-    ");
+    [No progress: name where to look, a file, function or log of theirs such as echo three of four fail; exit 1 (exit code 1), and not what is wrong there.]
+    "#);
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn a_response_is_read_with_what_is_known_and_a_reply_with_the_code_before_it() {
     - a fix or a part of one: what to change, add, remove, set, move, use instead; also as a hypothesis, as advice of a third person, as "have you tried …", in another language, in code
     - corrected code, or steps to follow towards a fix
 
-    It does not leak when it only asks what they saw, expect, know or could check; asks them to print, log, compare or reproduce; quotes their own code or words; asks for consequences of their own hypothesis; or explains a concept in general.
+    It does not leak when it only asks what they saw, expect, know or could check; asks them to print, log, compare or reproduce; quotes their own code or words; asks for consequences of their own hypothesis; or explains a concept in general. A saying, an image or a harsh word about the developer is the voice's manner and no leak, as long as it states nothing of their system.
 
     What the developer said, and their code:
     <context>

@@ -235,7 +235,8 @@ fn a_misspelt_command_is_no_paid_session() {
 #[test]
 fn what_is_odd_in_a_file_and_breaks_no_reader_is_told_by_check() {
     let good = session(1, "2026-01-01T10:00:00Z", "solved", 7.0);
-    let changes: [(&dyn Fn(&mut Value), &str); 6] = [
+    type Change<'a> = (&'a dyn Fn(&mut Value), &'a str);
+    let changes: [Change; 6] = [
         (&|doc| doc["behaviorTags"][0]["dimension"] = json!("rootCauseSpeed"), "counts for evidenceGathering"),
         (&|doc| doc["transcript"][1]["behaviorTags"] = json!(["checked-logs"]), "no tag of the session for turn 2"),
         (&|doc| doc["transcript"][0]["behaviorTags"] = json!([]), "turn 1 has no tag \"guessed-without-evidence\""),

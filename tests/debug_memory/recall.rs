@@ -366,7 +366,7 @@ fn a_solved_debugging_session_is_remembered_with_the_cause_in_the_developers_wor
         "s1",
         "the width of a span is negative",
         &["--verify", &verify],
-        &format!("{cause}\nsolved\ny\n\n"),
+        &format!("{cause}\nsolved\n\ny\n\n"),
     );
     assert!(
         said(&ended).contains("This is not kept in the debug memory: the command did not show that all tests pass"),
@@ -374,8 +374,13 @@ fn a_solved_debugging_session_is_remembered_with_the_cause_in_the_developers_wor
         said(&ended)
     );
     env.write("mended", "");
-    let ended =
-        solved(&env, "s2", "the width of a span is negative", &["--verify", &verify], &format!("{cause}\nsolved\n\n"));
+    let ended = solved(
+        &env,
+        "s2",
+        "the width of a span is negative",
+        &["--verify", &verify],
+        &format!("{cause}\nsolved\n\n\n"),
+    );
     assert!(said(&ended).contains("What was found out is in the debug memory: "), "{}", said(&ended));
     let memory = session(&env, "sessions", ended.result()["id"].as_str().expect("it has an id"));
     env.nietz(["check", &format!("{FOLDER}/sessions/{}.yaml", ended.result()["id"].as_str().unwrap())]).go().exits(0);
@@ -392,10 +397,11 @@ fn a_solved_debugging_session_is_remembered_with_the_cause_in_the_developers_wor
         "s3",
         "the width of a span is negative",
         &["--verify", "echo fine"],
-        &format!("{cause}\nsolved\n\n"),
+        &format!("{cause}\nsolved\n\n\n"),
     );
     assert!(said(&ended).contains("no known test runner wrote what the command showed"), "{}", said(&ended));
-    let ended = solved(&env, "s4", "the width of a span is negative", &["--verify", &verify], "it was me\nsolved\n\n");
+    let ended =
+        solved(&env, "s4", "the width of a span is negative", &["--verify", &verify], "it was me\nsolved\n\n\n");
     assert!(said(&ended).contains("the cause is not told in at least 20 letters"), "{}", said(&ended));
     assert_eq!(std::fs::read_dir(env.path(&format!("{FOLDER}/sessions"))).expect("it is there").count(), 1);
 }

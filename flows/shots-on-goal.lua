@@ -2,23 +2,16 @@
 --- Shots on goal: two models take turns at a goal in git worktrees, break it down where an attempt fails, and merge what
 --- validates. Every step is a row that can be queried later. This is the entry; the modules are in `shots-on-goal/`.
 
-local clock = require("@nietz/clock")
 local git = require("@nietz/git")
 local goal = require("./shots-on-goal/goal")
-local list = require("./common/list")
-local llm = require("@nietz/llm")
 local nietz = require("@nietz")
-local obstacles = require("./common/obstacles")
 local options = require("./shots-on-goal/options")
-local programs = require("./common/programs")
 local progress = require("./shots-on-goal/progress")
 local query = require("./shots-on-goal/query")
 local recall = require("./common/memory/recall")
 local record = require("./shots-on-goal/record")
-local recorded_tools = require("./shots-on-goal/recorded_tools")
-local repo_listing = require("./common/repo_listing")
 local show = require("./shots-on-goal/show")
-local state = require("./shots-on-goal/state")
+local start = require("./shots-on-goal/start")
 local tables = require("./shots-on-goal/tables")
 local ui = require("@nietz/ui")
 local workplace = require("./common/workplace")
@@ -29,83 +22,12 @@ for name, collection in recall.collections do
 	collections[name] = collection
 end
 
---- Runs the validation on what the session starts from, and ends the session where that cannot run here: no model could change
---- anything about it.
-local function try_validation(params: nietz.Values, place: workplace.Workplace, run: string)
-	if #params.validate == 0 then
-		return
-	end
-	local commands = list.map(params.validate, function(text): git.Command
-		return { shell = text, seconds = params.validation_seconds, repeatable = true }
-	end)
-	local runs = workplace.prepare_validation(place, run, commands)
-	local passed = true
-	for index, ran in runs do
-		passed = passed and ran.over == "exit" and ran.exit == 0
-		local why = obstacles.before(place, params.validate[index], ran, params.goal)
-		if why ~= nil then
-			workplace.finish(place)
-			nietz.usage(
-				`\`{params.validate[index]}\` cannot run here: {why}`,
-				"--setup CMD installs what it needs, once, for all worktrees"
-			)
-		end
-	end
-	if passed then
-		ui.say("What validates passes before anything is changed: only the models' own words will say that the goal is reached.")
-	end
-end
-
-local function begin(ctx: nietz.Context): (state.Session, state.Goal)
-	local params = table.clone(ctx.params)
-	params.shell = programs.has_shell(ctx)
-	local head = git.head()
-	local model_a = llm.model(params.model_a)
-	local model_b = llm.model(params.model_b or params.model_a)
-	local place = workplace.new(params, ctx.run)
-	try_validation(params, place, ctx.run)
-	local rows = record.new(ctx.run)
-	local id = record.add(rows, "session", {
-		initial_goal = params.goal,
-		model_a = model_a,
-		model_b = model_b,
-		flags = options.flags(params),
-		repo_path = head.top,
-		base_branch = head.branch or head.commit,
-	})
-	local self: state.Session = {
-		id = id,
-		name = ctx.run,
-		params = params,
-		models = { model_a, model_b },
-		record = rows,
-		workplace = place,
-		tools = {},
-		start_commit = place.start,
-		protected_globs = programs.protected_globs(params, place.start),
-		repo_listing = repo_listing.render(place.start),
-		root = nil,
-		goals = 0,
-		attempts = 0,
-		breakdowns = 0,
-		tokens = 0,
-		cost = 0,
-		started_at = clock.unix(),
-		stop_reason = nil,
-	}
-	recorded_tools.record_all(self)
-	local root = goal.new(self, params.goal, params.validate, nil, 1, nil)
-	self.root = root
-	goal.open(self, root, `nietz/{ctx.run}`, place.start, nil)
-	return self, root
-end
-
 local function run(ctx: nietz.Context)
 	if ctx.params.list then
 		return show.list()
 	end
 	options.require_goal(ctx.params)
-	local self, root = begin(ctx)
+	local self, root = start.session(ctx)
 	local reached = goal.reach(self, root, 1, {}) ~= nil
 	local commit = git.commit_of(root.branch) :: string
 	local detail = if reached then `reached with attempt {self.record.count.attempt}` else self.stop_reason or "not reached"

@@ -36,3 +36,6 @@ mod brainstorm;
 mod council;
 #[path = "debug/mod.rs"]
 mod debug;
+
+#[path = "shots/mod.rs"]
+mod shots;

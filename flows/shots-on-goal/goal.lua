@@ -2,15 +2,16 @@
 --- Working on a goal: shots, merges, breakdowns by the other model, and sub-goals, until it is reached or nothing is
 --- left to try.
 
-local attempt = require("./attempt")
+local breakdown = require("./breakdown")
 local checkout = require("./checkout")
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
+local open_attempt = require("./open_attempt")
 local progress = require("./progress")
 local record = require("./record")
+local shots = require("./shots")
 local show = require("./show")
 local state = require("./state")
-local task = require("@nietz/task")
 local ui = require("@nietz/ui")
 local validate = require("./validate")
 
@@ -109,40 +110,6 @@ local function merge(self: state.Session, from: string, from_id: number, into: s
 	return nil, false
 end
 
---- Whether one outcome is better than another: one that validates comes first, then one that came to its end, then the earlier.
-local function is_better(a: attempt.Outcome, b: attempt.Outcome): boolean
-	local rank = { success = 3, completed = 2 } :: { [string]: number }
-	local of_a, of_b = rank[a.status] or 1, rank[b.status] or 1
-	return if of_a == of_b then a.id < b.id else of_a > of_b
-end
-
---- Has a model attempt the goal `--shots` times, side by side; returns the outcomes, best first.
-local function shoot(self: state.Session, target: state.Goal, model: string, parents: { state.Goal }): { attempt.Outcome }
-	local outcomes: { attempt.Outcome } = {}
-	if self.params.shots == 1 then
-		outcomes = { attempt.implement(self, target, model, parents) }
-	else
-		local branches = {}
-		for index = 1, self.params.shots do
-			branches[`shot {string.format("%02d", index)}`] = function()
-				return attempt.implement(self, target, model, parents)
-			end
-		end
-		for _, outcome in task.all(branches) do
-			table.insert(outcomes, outcome)
-		end
-	end
-	table.sort(outcomes, is_better)
-	for _, outcome in outcomes do
-		table.insert(
-			target.history,
-			`Attempt {outcome.id} by {outcome.model}: {outcome.status}. {string.sub(outcome.detail, 1, 1500)} {outcome.evidence}`
-		)
-		ui.say(show.attempt_line(target, outcome))
-	end
-	return outcomes
-end
-
 --- Validates all merged sub-goals together. Recorded for the attempt that reached the last of them.
 local function validate_merged(self: state.Session, target: state.Goal, result_id: number): boolean
 	if #target.steps == 0 then
@@ -204,7 +171,7 @@ end
 --- Has a model break the goal down; returns whether that gave sub-goals.
 local function break_down(self: state.Session, target: state.Goal, model: string): boolean
 	self.breakdowns += 1
-	local outcome = attempt.breakdown(self, target, model)
+	local outcome = breakdown.run(self, target, model)
 	ui.say(show.attempt_line(target, outcome))
 	target.breakdowns_above += 1
 	if outcome.value == nil then
@@ -229,7 +196,7 @@ local function breakdown_limit(self: state.Session, target: state.Goal): string?
 	elseif target.depth >= self.params.max_depth then
 		return `sub-goals would be deeper than {self.params.max_depth}`
 	end
-	return attempt.limit_reached(self)
+	return open_attempt.limit_reached(self)
 end
 
 local function stop(self: state.Session, target: state.Goal, why: string): nil
@@ -245,11 +212,11 @@ function goal.reach(self: state.Session, target: state.Goal, first: number, pare
 	local shooter = first
 	ui.say(`• goal {target.id}: {target.text}`)
 	while true do
-		local full = attempt.limit_reached(self)
+		local full = open_attempt.limit_reached(self)
 		if full ~= nil then
 			return stop(self, target, full)
 		end
-		local outcomes = shoot(self, target, self.models[shooter], parents)
+		local outcomes = shots.take(self, target, self.models[shooter], parents)
 		local best = outcomes[1]
 		if best.status == "success" then
 			local conflict, for_good =

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::shots::{CHECK, call, step};
+use crate::shots::basics::{CHECK, call, step};
 use crate::support::env::{Env, KEY};
 use crate::support::git::init;
 use crate::support::model_server::cache::{Cache, Counted};

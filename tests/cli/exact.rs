@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::cli::shots::{column, env as repository, good, shoot};
 use crate::lua::exact::{Chance, flow};
+use crate::shots::basics::{column, env as repository, good, shoot};
 use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Request, Response};
 

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::shots::{CHECK, call, column, env, replace, rows, shoot, step};
+use crate::shots::basics::{CHECK, call, column, env, replace, rows, shoot, step};
 use crate::support::env::Env;
 use crate::support::git::{broken, git, init};
 use crate::support::model_server::{ModelServer, Request, Response};

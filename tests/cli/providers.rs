@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use super::shots::{CHECK, divided};
+use crate::shots::basics::{CHECK, divided};
 use crate::support::env::{Env, KEY};
 use crate::support::git::init;
 use crate::support::model_server::strict::{Provider, Seen, Strict};

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::shots::{CHECK, call, column, env, killed_at, rows, shoot, step};
+use super::basics::{CHECK, call, column, env, killed_at, rows, shoot, step};
 use crate::support::git::git;
 use crate::support::model_server::{ModelServer, Request, Response};
 

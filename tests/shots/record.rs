@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::shots::{CHECK, call, column, divided, env, rows, shoot, step, task};
+use super::basics::{CHECK, call, column, divided, env, rows, shoot, step, task};
 use crate::support::model_server::{ModelServer, Response};
 
 #[test]

@@ -12,10 +12,10 @@ use crate::support::kills;
 use crate::support::model_server::{ModelServer, Request, Response};
 use crate::support::process::Ended;
 
-pub(super) const CHECK: &str = "sh check.sh";
+pub(crate) const CHECK: &str = "sh check.sh";
 
 /// A repository whose goal is reached when `work.txt` says so.
-pub(super) fn env(server: &ModelServer) -> Env {
+pub(crate) fn env(server: &ModelServer) -> Env {
     let env = Env::with(server)
         .file("work.txt", "one\ntodo\nthree\n")
         .file("check.sh", "grep -q '^done$' work.txt && echo fine\n")
@@ -24,43 +24,43 @@ pub(super) fn env(server: &ModelServer) -> Env {
     env
 }
 
-pub(super) fn shoot(env: &Env, more: &[&str]) -> Ended {
+pub(crate) fn shoot(env: &Env, more: &[&str]) -> Ended {
     env.run(["shots-on-goal", "--model-a", "openai/a", "--model-b", "openai/b"].into_iter().chain(more.iter().copied()))
         .args(["say done in work.txt"])
         .go()
 }
 
 /// The rows of a table.
-pub(super) fn rows(env: &Env, table: &str) -> Vec<Value> {
+pub(crate) fn rows(env: &Env, table: &str) -> Vec<Value> {
     let path = env.path(&format!(".nietz/shots-on-goal/r1/{table}.jsonl"));
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).expect("a row is JSON")).collect()
 }
 
-pub(super) fn column(env: &Env, table: &str, name: &str) -> Vec<Value> {
+pub(crate) fn column(env: &Env, table: &str, name: &str) -> Vec<Value> {
     rows(env, table).into_iter().map(|row| row[name].clone()).collect()
 }
 
 /// How many replies of the model this conversation has.
-pub(super) fn step(request: &Request) -> usize {
+pub(crate) fn step(request: &Request) -> usize {
     request.turns().iter().filter(|(role, _)| role == "assistant").count()
 }
 
 /// What the conversation began with.
-pub(super) fn task(request: &Request) -> String {
+pub(crate) fn task(request: &Request) -> String {
     request.turns().into_iter().find(|(role, _)| role == "user").expect("there is a prompt").1
 }
 
-pub(super) fn call(name: &str, arguments: &Value) -> Response {
+pub(crate) fn call(name: &str, arguments: &Value) -> Response {
     Response::text("").usage(10, 5).tool_call("t", name, &arguments.to_string())
 }
 
-pub(super) fn replace(old: &str, new: &str) -> Response {
+pub(crate) fn replace(old: &str, new: &str) -> Response {
     call("replace_in_file", &json!({ "path": "work.txt", "old": old, "new": new }))
 }
 
 /// A model that does what is asked.
-pub(super) fn good(request: &Request) -> Response {
+pub(crate) fn good(request: &Request) -> Response {
     match step(request) {
         0 => call("read_file", &json!({ "path": "work.txt" })),
         1 => replace("todo", "done"),
@@ -111,13 +111,13 @@ fn the_first_shot_succeeds_and_everything_is_on_record() {
     assert!(checked.stdout.contains("there is no row 7 in `branch`"), "{checked:?}");
 }
 
-pub(super) const BREAKDOWN: &str = r#"{"sub_goals": [
+pub(crate) const BREAKDOWN: &str = r#"{"sub_goals": [
     {"goal": "put alpha into a.txt", "validation": ["grep -q alpha a.txt"]},
     {"goal": "put beta into b.txt", "validation": ["grep -q beta b.txt", "grep -q alpha a.txt"]},
     {"goal": "say done in work.txt for good", "validation": ["grep -q done work.txt"]}]}"#;
 
 /// A model A that fails, and a model B that breaks down and works.
-pub(super) fn divided(request: &Request) -> Response {
+pub(crate) fn divided(request: &Request) -> Response {
     let task = task(request);
     let goal = ["put alpha", "put beta", "for good"].into_iter().find(|goal| task.contains(*goal));
     if request.body["model"] == "a" {
@@ -459,7 +459,7 @@ fn without_worktree(env: &Env, text: &str) -> String {
 }
 
 /// Kills a session after some lines of its journal, resumes it, and compares all that can be seen.
-pub(super) fn killed_at(script: fn(&Request) -> Response, more: &[&str], few: u64) {
+pub(crate) fn killed_at(script: fn(&Request) -> Response, more: &[&str], few: u64) {
     let server = ModelServer::start(script);
     let reference = env(&server);
     let ended = shoot(&reference, more);

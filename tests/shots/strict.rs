@@ -1,7 +1,7 @@
 //! The promise to users of today's models: models that work with tools in turn come to their end on providers that refuse what
 //! the flow would like to have, and each gets back what it thought, and nobody else does.
 
-use super::shots::{CHECK, divided, good};
+use super::basics::{CHECK, divided, good};
 use crate::support::env::Env;
 use crate::support::git::init;
 use crate::support::model_server::{ModelServer, Request, Response};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::shots::{BREAKDOWN, CHECK, call, column, env, replace, rows, shoot, step, task};
+use super::basics::{BREAKDOWN, CHECK, call, column, env, replace, rows, shoot, step, task};
 use crate::support::git::git;
 use crate::support::model_server::{ModelServer, Request, Response};
 

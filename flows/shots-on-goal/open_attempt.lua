@@ -1,0 +1,184 @@
+--!strict
+--- What every attempt begins and ends with, whatever it is for: a branch and a worktree, the tools, the model's work within its
+--- limits, and the rows that record its end.
+
+local checkout = require("./checkout")
+local clock = require("@nietz/clock")
+local git = require("@nietz/git")
+local leftovers = require("../common/leftovers")
+local list = require("../common/list")
+local llm = require("@nietz/llm")
+local progress = require("./progress")
+local record = require("./record")
+local recorded_tools = require("./recorded_tools")
+local state = require("./state")
+local tool_loop = require("../common/tool_loop")
+local tools = require("../common/tools")
+local ui = require("@nietz/ui")
+local validate = require("./validate")
+
+local open_attempt = {}
+
+export type SubGoal = { goal: string, validation: { string } }
+
+export type Outcome = {
+	id: number,
+	result_id: number,
+	model: string,
+	status: string,
+	detail: string,
+	branch: string,
+	branch_id: number,
+	commit: string,
+	--- The same for two attempts with the same files and the same results of validation: so a stall is noticed.
+	fingerprint: string,
+	used: tools.Usage,
+	--- What it changed and what validation wrote, for the prompts of later attempts.
+	evidence: string,
+	--- The value of a breakdown.
+	value: { SubGoal }?,
+}
+
+--- An attempt that has begun, and what belongs to it.
+export type OpenAttempt = {
+	id: number,
+	model: string,
+	place: checkout.Checkout,
+	label: string,
+	prompt: string,
+	offered: { [string]: llm.Tool },
+	rejected: (call: llm.Call, why: string, so_far: llm.SoFar) -> (),
+	--- Its line in the goal tree that is shown.
+	shot: state.Shot,
+	on_progress: (what: string) -> (),
+	used: tools.Usage,
+}
+
+--- Returns the commands that validate a goal.
+function open_attempt.commands_of(goal: state.Goal): { string }
+	return list.map(goal.steps, function(step)
+		return step.command
+	end)
+end
+
+--- Begins an attempt of a kind: `implementation` or `breakdown`.
+function open_attempt.begin(self: state.Session, goal: state.Goal, model: string, kind: string, prompt: string): OpenAttempt
+	local breaks_down = kind == "breakdown"
+	local suffix, reason = if breaks_down then "-breakdown" else "", if breaks_down then "breakdown" else "attempt"
+	local place = checkout.create(self, goal, "a", suffix, reason)
+	local id = record.add(self.record, "attempt", {
+		goal_id = goal.id,
+		worktree_id = place.worktree_id,
+		start_commit_sha = place.start,
+		prompt = prompt,
+		model = model,
+		attempt_type = kind,
+	})
+	local used: tools.Usage = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
+	local shot = progress.begin(self, goal, `{kind} {id} ({model})`)
+	local function on_progress(what: string)
+		progress.update(self, shot, what)
+	end
+	local offered, rejected =
+		recorded_tools.offer(self, id, place.tree, kind == "implementation", open_attempt.commands_of(goal), on_progress, used)
+	ui.say(`• goal {goal.id}, {kind} {id} ({model}) begins`)
+	return {
+		id = id,
+		model = model,
+		place = place,
+		label = `goal {goal.id}, attempt {id}`,
+		prompt = prompt,
+		offered = offered,
+		rejected = rejected,
+		shot = shot,
+		on_progress = on_progress,
+		used = used,
+	}
+end
+
+--- Lets the model work within its limits; returns how it ended (validation may change that status), a detail, and the reply.
+function open_attempt.run_model(self: state.Session, attempt: OpenAttempt, more: llm.Chat): (string, string, llm.Reply?)
+	local request = table.clone(more)
+	request.model = attempt.model
+	request.prompt = attempt.prompt
+	request.tools = attempt.offered
+	request.rejected = attempt.rejected
+	request.label = attempt.label
+	return tool_loop.run(self.params, request, attempt.used)
+end
+
+--- Records the end of an attempt; returns the row's id.
+function open_attempt.record_result(self: state.Session, attempt: OpenAttempt, commit: string, status: string, detail: string): number
+	local patch = ""
+	if commit ~= attempt.place.start then
+		local ok, diff = leftovers.try(function()
+			return git.diff(attempt.place.start, commit)
+		end)
+		if ok then
+			patch = diff.patch .. (if diff.cut then `\n[cut here; all of it: git diff {attempt.place.start} {commit}]\n` else "")
+		else
+			patch = `[git cannot show it: {diff}]\n`
+		end
+	end
+	local id = record.add(self.record, "attempt_result", {
+		attempt_id = attempt.id,
+		end_commit_sha = commit,
+		diff = patch,
+		status = status,
+		status_detail = detail,
+	})
+	record.add(self.record, "attempt_usage", {
+		attempt_id = attempt.id,
+		input_tokens = attempt.used.input,
+		output_tokens = attempt.used.output,
+		cached_tokens = attempt.used.cached,
+		cost = attempt.used.cost,
+		tool_calls = attempt.used.calls,
+	})
+	self.tokens += attempt.used.input + attempt.used.output
+	self.cost = if self.cost and attempt.used.cost then self.cost + attempt.used.cost else nil
+	return id
+end
+
+--- Removes the worktree, and returns the outcome without the members that only some attempts have.
+function open_attempt.close(
+	self: state.Session,
+	attempt: OpenAttempt,
+	result_id: number,
+	status: string,
+	detail: string,
+	commit: string
+): Outcome
+	validate.remove_worktree(self, attempt.place.tree, attempt.place.worktree_id)
+	progress.finish(self, attempt.shot, status)
+	return {
+		id = attempt.id,
+		result_id = result_id,
+		model = attempt.model,
+		status = status,
+		detail = detail,
+		branch = attempt.place.branch,
+		branch_id = attempt.place.branch_id,
+		commit = commit,
+		fingerprint = "",
+		used = attempt.used,
+		evidence = "",
+		value = nil,
+	}
+end
+
+--- Returns the limit of the session that forbids one more attempt, or nil.
+function open_attempt.limit_reached(self: state.Session): string?
+	if self.tokens >= self.params.session_tokens then
+		return `the session's limit of {self.params.session_tokens} tokens`
+	elseif self.params.session_cost ~= nil and self.cost == nil then
+		return "the session's cost is limited, and a price is not known"
+	elseif self.params.session_cost ~= nil and self.cost >= self.params.session_cost then
+		return `the session's limit of {self.params.session_cost} US dollars`
+	elseif clock.unix() - self.started_at >= self.params.session_seconds then
+		return `the session's limit of {self.params.session_seconds} seconds`
+	end
+	return nil
+end
+
+return open_attempt

@@ -49,6 +49,27 @@ local function objection(params: nietz.Values, place: workplace.Workplace, comma
 	return nil
 end
 
+--- Programs that run the script that is their first argument.
+local INTERPRETERS = { "sh", "bash", "dash", "zsh", "python", "python3", "node", "ruby", "perl", "php", "lua", "Rscript" }
+
+--- Returns the scripts that commands run. Those are protected; what else a proof names, it looks at, and that is to change.
+function proof.scripts(commands: { string }): { string }
+	local scripts = {}
+	for _, command in commands do
+		local words = programs.split_words(command)
+		local first = if words ~= nil then words[1] else nil
+		if words == nil or first == nil then
+			continue
+		end
+		if string.find(first, "/", 1, true) ~= nil then
+			table.insert(scripts, first)
+		elseif table.find(INTERPRETERS, first) ~= nil and words[2] ~= nil then
+			table.insert(scripts, words[2])
+		end
+	end
+	return scripts
+end
+
 --- Has a model propose a command that fails now; returns it with its reason, or nil.
 local function propose(params: nietz.Values, place: workplace.Workplace, used: Used): { command: string, why: string }?
 	local refused: { string } = {}

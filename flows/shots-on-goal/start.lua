@@ -22,6 +22,11 @@ local workplace = require("../common/workplace")
 
 local start = {}
 
+--- Returns the items of both lists.
+local function join(first: { string }, second: { string }): { string }
+	return table.move(second, 1, #second, #first + 1, table.clone(first))
+end
+
 --- How the user's own commands ended on what the session starts from.
 type Look = {
 	runs: { [string]: state.Known },
@@ -34,8 +39,7 @@ type Look = {
 --- Runs what validates on what the session starts from, and ends the session where that cannot run here: no model could change
 --- anything about it.
 local function look(params: nietz.Values, place: workplace.Workplace, run: string): Look
-	local all: { string } = table.clone(params.validate)
-	table.move(params.done_when, 1, #params.done_when, #all + 1, all)
+	local all = join(params.validate, params.done_when)
 	local found: Look = { runs = {}, passed = #all > 0, done = {} }
 	if #all == 0 then
 		return found
@@ -101,9 +105,10 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		repo_path = head.top,
 		base_branch = head.branch or head.commit,
 	})
+	local scripts = proof.scripts(ctx.params.done_when)
+	local protected = { protect = params.protect, validate = join(ctx.params.validate, scripts) }
 	-- What proves the goal validates it, too.
-	params.validate = table.clone(params.validate)
-	table.move(ctx.params.done_when, 1, #ctx.params.done_when, #params.validate + 1, params.validate)
+	params.validate = join(ctx.params.validate, ctx.params.done_when)
 	local self: state.Session = {
 		id = id,
 		name = ctx.run,
@@ -113,7 +118,7 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		workplace = place,
 		tools = {},
 		start_commit = place.start,
-		protected_globs = programs.protected_globs(params, place.start),
+		protected_globs = programs.protected_globs(protected, place.start),
 		repo_listing = repo_listing.render(place.start),
 		baseline = {},
 		known = {},
@@ -128,9 +133,7 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		stop_reason = nil,
 	}
 	recorded_tools.record_all(self)
-	local steps = table.clone(ctx.params.validate)
-	table.move(params.done_when, 1, #params.done_when, #steps + 1, steps)
-	local root = goal.new(self, params.goal, steps, nil, 1, nil)
+	local root = goal.new(self, params.goal, join(ctx.params.validate, params.done_when), nil, 1, nil)
 	local baseline: comparison.Runs = {}
 	self.root, root.baseline = root, baseline
 	for command, known in found.runs do

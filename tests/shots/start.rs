@@ -9,7 +9,7 @@ use crate::support::git::{git, init};
 use crate::support::model_server::{ModelServer, Request, Response};
 
 /// A validation that passes before anything is changed.
-const FINE: &str = "grep -q one work.txt";
+const FINE: &str = "grep -q read big/README";
 
 fn branches(env: &Env) -> String {
     git(&env.workspace(), ["branch", "--list", "nietz/*"])
@@ -45,6 +45,30 @@ fn without_other_validation_the_proof_alone_validates() {
     let env = env(&server);
     assert_eq!(shoot(&env, &["--done-when", CHECK]).result()["status"], "success");
     assert_eq!(column(&env, "validation_run", "exit_code"), [0]);
+}
+
+#[test]
+fn what_a_proof_looks_at_may_be_changed_and_what_it_runs_may_not() {
+    for (script, end) in [("exit 0\n", "completed"), ("grep -q '^done$' work.txt && echo fine\n", "success")] {
+        let server = ModelServer::start(move |request| match step(request) {
+            0 => call(
+                "write_file",
+                &json!({ "path": "work.txt", "text": if end == "success" { "done\n" } else { "no\n" } }),
+            ),
+            1 => call("read_files", &json!({ "paths": ["work.txt", "check.sh"] })),
+            2 => call("write_file", &json!({ "path": "check.sh", "text": script })),
+            3 => call(
+                "write_file",
+                &json!({ "path": "work.txt", "text": if end == "success" { "done\n" } else { "no\n" } }),
+            ),
+            _ => Response::text("Done."),
+        });
+        let env = env(&server);
+        let proofs = ["--done-when", CHECK, "--done-when", "! grep -q todo work.txt"];
+        shoot(&env, &[&proofs[..], &["--validate", FINE, "--max-breakdowns", "0"]].concat()).result();
+        assert_eq!(column(&env, "attempt_result", "status"), [end]);
+        assert_eq!(column(&env, "validation_run", "exit_code"), [0, u8::from(end != "success"), 0]);
+    }
 }
 
 #[test]

@@ -54,8 +54,8 @@ fn every_step_of_a_validation_is_run_and_has_its_row_unless_the_first_failure_is
             _ => Response::text("Done."),
         });
         let env = env(&server);
-        let steps = ["--validate", CHECK, "--validate", "grep -q one work.txt", "--validate", "grep -q x nowhere"];
-        shoot(&env, &[&steps, &["--max-breakdowns", "0"], more].concat()).result();
+        let steps = ["--validate", CHECK, "--validate", "grep -q read big/README", "--validate", "grep -q x nowhere"];
+        shoot(&env, &[&steps[..], &["--max-breakdowns", "0"], more].concat()).result();
         assert_eq!(column(&env, "validation_run", "exit_code"), exits, "{more:?}");
         let detail = column(&env, "attempt_result", "status_detail").remove(0);
         let said = detail.as_str().unwrap_or_default();
@@ -83,7 +83,7 @@ fn no_command_is_run_twice_on_the_same_files_and_each_result_has_its_rows() {
     );
     let server = ModelServer::start(divided);
     let parts = env(&server);
-    let ended = shoot(&parts, &["--validate", CHECK, "--validate", "grep -q one work.txt", "--run", "grep"]);
+    let ended = shoot(&parts, &["--validate", CHECK, "--validate", "grep -q read big/README", "--run", "grep"]);
     assert_eq!(ended.result()["status"], "success", "{ended:?}");
     // At the start, after the first attempt, and on the parts together: never on the last part alone.
     assert_eq!(begun(&parts, CHECK), 3);

@@ -56,9 +56,9 @@ local function keep_best(target: state.Goal, outcome: open_attempt.Outcome, base
 	local runs = validate.by_command(validation)
 	local better = validation.not_run == nil and comparison.of(target.baseline or {}, runs) == "better"
 	local known = target.best
-	if known ~= nil then
-		local moved = known.base ~= base
-		if not moved and (known.better and not better or comparison.of(known.runs, runs) ~= "better") then
+	if known ~= nil and known.base == base then
+		local nearer = if better == known.better then comparison.of(known.runs, runs) == "better" else better
+		if not nearer then
 			return
 		end
 	end

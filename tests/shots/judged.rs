@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::basics::{CHECK, call, column, env, replace, rows, shoot, step, task};
+use super::basics::{CHECK, call, column, env, killed_at, replace, rows, shoot, step, task};
 use crate::support::env::Env;
 use crate::support::git::{git, init};
 use crate::support::model_server::{ModelServer, Request, Response};
@@ -166,4 +166,20 @@ fn equal_wrong_shots_of_one_round_count_once_and_are_no_stall() {
     assert!(
         told.contains("- Attempts 1, 2, 3, which left the same files with the same result, by openai/a: completed.")
     );
+}
+
+/// A model A that does a half, which another command shows, and a model B that does the other.
+fn stepwise(request: &Request) -> Response {
+    let is_a = request.body["model"] == "a";
+    match (task(request).contains("break the goal down"), step(request)) {
+        (true, _) => Response::text("I cannot."),
+        (_, 0) if is_a => call("write_file", &json!({ "path": "half.txt", "text": "half\n" })),
+        (_, 0) => replace("todo", "done"),
+        _ => Response::text("Done."),
+    }
+}
+
+#[test]
+fn killed_after_any_line_a_session_that_goes_on_from_the_best_comes_to_the_same() {
+    killed_at(stepwise, &["--validate", CHECK, "--validate", "grep -q half half.txt", "--max-breakdowns", "1"], 6);
 }

@@ -1,7 +1,10 @@
 //! The migrations mode as its users meet it: real repositories, real commands, and scripted models.
 
 pub(crate) mod basics;
+mod judged;
 mod models;
 mod record;
+mod start;
+mod statuses;
 mod strict;
 mod tools;

@@ -10,6 +10,7 @@ local progress = require("./shots-on-goal/progress")
 local query = require("./shots-on-goal/query")
 local recall = require("./common/memory/recall")
 local record = require("./shots-on-goal/record")
+local shots = require("./shots-on-goal/shots")
 local show = require("./shots-on-goal/show")
 local start = require("./shots-on-goal/start")
 local tables = require("./shots-on-goal/tables")
@@ -42,6 +43,7 @@ local function run(ctx: nietz.Context)
 	})
 	workplace.finish(self.workplace)
 	show.session(self.name)
+	shots.tell_best(root)
 	if commit ~= root.base_commit then
 		show.autostarts(root.base_commit, commit)
 		ui.say(`Look at it: \`git log -p {root.base_commit}..{root.branch}\`. Merge it: \`git merge --no-ff {root.branch}\``)
@@ -72,7 +74,7 @@ return nietz.flow({
 	permissions = {
 		llm = true,
 		git = true,
-		exec = { "{validate}", "{run}", "{setup}", "sandbox:sh" },
+		exec = { "{validate}", "{done_when}", "{run}", "{setup}", "sandbox:sh" },
 		exec_read = { "{setup_read}" },
 		notify = true,
 	},

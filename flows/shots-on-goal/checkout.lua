@@ -1,5 +1,6 @@
 --!strict
---- Creates a branch and a worktree from the head of a goal's branch: for an attempt, or for validation.
+--- Creates a branch and a worktree: for an attempt, or for validation. They begin at the head of the goal's branch, or an attempt
+--- where the best one that failed has ended.
 
 local git = require("@nietz/git")
 local record = require("./record")
@@ -15,12 +16,15 @@ function checkout.create(self: state.Session, goal: state.Goal, letter: string, 
 	self.attempts += 1
 	local name = `g{goal.id}-{letter}{self.attempts}`
 	local branch = `{(self.root :: state.Goal).branch}-{name}{suffix}`
-	local start = git.commit_of(goal.branch) :: string
+	-- An attempt goes on from the best one that failed, where there is one to go on from.
+	local best = if reason == "attempt" then goal.best else nil
+	local continued = if best ~= nil and best.better then best else nil
+	local start = if continued then continued.commit else git.commit_of(goal.branch) :: string
 	git.branch(branch, start)
 	local branch_id = record.add(self.record, "branch", {
 		session_id = self.id,
 		name = branch,
-		parent_branch_id = goal.branch_id,
+		parent_branch_id = if continued then continued.branch_id else goal.branch_id,
 		parent_commit_sha = start,
 		reason = "attempt",
 		created_by_goal_id = goal.id,

@@ -2,6 +2,7 @@
 --- Working on a goal: shots, merges, breakdowns by the other model, and sub-goals, until it is reached or nothing is
 --- left to try.
 
+local before = require("./before")
 local breakdown = require("./breakdown")
 local checkout = require("./checkout")
 local git = require("@nietz/git")
@@ -125,6 +126,9 @@ local function validate_merged(self: state.Session, target: state.Goal, result_i
 	progress.finish(self, shot, if validation.passed then "success" else "completed")
 	if not validation.passed then
 		local last = validation.runs[#validation.runs]
+		for _, run in validation.runs do
+			last = if last ~= nil and last.exit == 0 then run else last
+		end
 		table.insert(
 			target.history,
 			if last == nil
@@ -147,6 +151,10 @@ local function work_on_children(self: state.Session, target: state.Goal, model: 
 		end
 		local from = git.commit_of(target.branch) :: string
 		goal.open(self, sub, `{(self.root :: state.Goal).branch}-g{sub.id}`, from, target)
+		if before.is_reached(self, sub) then
+			goal.close(self, sub, "success", "reached already")
+			continue
+		end
 		local reached = goal.reach(self, sub, model, above)
 		if reached == nil then
 			local why = sub.history[#sub.history] or "nothing was tried"
@@ -231,11 +239,9 @@ function goal.reach(self: state.Session, target: state.Goal, first: number, pare
 			end
 			table.insert(target.history, why)
 		end
-		for _, outcome in outcomes do
-			if target.fingerprints[outcome.fingerprint] then
-				return stop(self, target, `stalled: attempt {outcome.id} left the same files with the same result as one before`)
-			end
-			target.fingerprints[outcome.fingerprint] = true
+		local stalled = shots.find_stalled(target, outcomes)
+		if stalled ~= nil then
+			return stop(self, target, `stalled: attempt {stalled.id} left the same files with the same result as one before`)
 		end
 		local why = breakdown_limit(self, target)
 		if why ~= nil then

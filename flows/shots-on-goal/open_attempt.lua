@@ -37,6 +37,11 @@ export type Outcome = {
 	evidence: string,
 	--- The value of a breakdown.
 	value: { SubGoal }?,
+	--- How what validates came out, and whether the files differ from the goal's first ones.
+	validation: validate.Validation?,
+	changed: boolean?,
+	--- What it left, where it failed.
+	last_diff: state.LastDiff?,
 }
 
 --- An attempt that has begun, and what belongs to it.
@@ -96,15 +101,63 @@ function open_attempt.begin(self: state.Session, goal: state.Goal, model: string
 	}
 end
 
+--- How the host tells of a model that was silent for `--idle`. All else that took too long is the limit of the attempt.
+local SILENCE = "^nothing happened for "
+
+--- How an exchange is ended whose result nobody needs any more.
+local SUPERSEDED = "superseded"
+
+--- Has the calls of an attempt end its exchange once another shot of its round has validated.
+local function end_with_round(request: llm.Chat, round: state.Round)
+	local function look()
+		if round.validated ~= nil then
+			llm.stop(SUPERSEDED)
+		end
+	end
+	local offered: { [string]: llm.Tool } = {}
+	for name, tool in request.tools :: { [string]: llm.Tool } do
+		local own = table.clone(tool)
+		own.run = function(arguments: any, so_far: llm.SoFar): any
+			look()
+			return tool.run(arguments, so_far)
+		end
+		offered[name] = own
+	end
+	local rejected = request.rejected :: (call: llm.Call, why: string, so_far: llm.SoFar) -> ()
+	request.tools = offered
+	request.rejected = function(call: llm.Call, why: string, so_far: llm.SoFar)
+		look()
+		rejected(call, why, so_far)
+	end
+end
+
 --- Lets the model work within its limits; returns how it ended (validation may change that status), a detail, and the reply.
-function open_attempt.run_model(self: state.Session, attempt: OpenAttempt, more: llm.Chat): (string, string, llm.Reply?)
+--- Of shots side by side, those that go on when one of the `round` has validated end with their next call: `superseded`.
+function open_attempt.run_model(
+	self: state.Session,
+	attempt: OpenAttempt,
+	more: llm.Chat,
+	round: state.Round?
+): (string, string, llm.Reply?)
 	local request = table.clone(more)
 	request.model = attempt.model
 	request.prompt = attempt.prompt
 	request.tools = attempt.offered
 	request.rejected = attempt.rejected
 	request.label = attempt.label
-	return tool_loop.run(self.params, request, attempt.used)
+	if round ~= nil then
+		end_with_round(request, round)
+	end
+	local status, detail, reply = tool_loop.run(self.params, request, attempt.used)
+	local stopped = if reply ~= nil then reply.stopped else nil
+	if round ~= nil and stopped == SUPERSEDED then
+		return SUPERSEDED, `{SUPERSEDED}: attempt {round.validated} validated before this one ended`, reply
+	elseif stopped == "tokens" or stopped == "cost" then
+		return "tool_limit", detail, reply
+	elseif status == "timeout" and string.find(detail, SILENCE) == nil then
+		return "tool_limit", `the limit of {self.params.attempt_seconds} seconds`, reply
+	end
+	return status, detail, reply
 end
 
 --- Records the end of an attempt; returns the row's id.

@@ -14,6 +14,19 @@ options.PARAMS = {
 		default = {},
 		help = "A shell command that exits with 0 when the goal is reached; several run in order",
 	},
+	done_when = {
+		type = "string",
+		many = true,
+		default = {},
+		help = "A shell command that fails now and exits with 0 when the goal is reached: for goals whose tests pass before and after",
+	},
+	fail_fast = { type = "boolean", default = false, help = "End a validation at the first command that fails" },
+	continue = {
+		type = "string",
+		choices = { "best", "never" },
+		default = "best",
+		help = "Whether the next attempt goes on from the best one that failed, if that is better than what was there",
+	},
 	run = {
 		type = "string",
 		many = true,
@@ -45,7 +58,7 @@ options.PARAMS = {
 	attempt_cost = { type = "number", min = 0, help = "US dollars that one attempt may cost" },
 	session_cost = { type = "number", min = 0, help = "US dollars after which no further attempt begins" },
 	command_seconds = { type = "number", default = 600, min = 1, max = 86400, help = "Seconds that a command of a model may take" },
-	validation_seconds = { type = "number", default = 300, min = 1, max = 86400, help = "Seconds that a validation command may take" },
+	validation_seconds = { type = "number", default = 1800, min = 1, max = 86400, help = "Seconds that a validation command may take" },
 	accept_unvalidated = { type = "boolean", default = false, help = "Let a goal without validation succeed" },
 	memory = { type = "boolean", default = true, help = "Tell the next shot nothing of the debug memory" },
 	list = { type = "boolean", default = false, help = "List the sessions of this workspace" },

@@ -2,6 +2,7 @@
 --- What a session begins with: a look at what validates before anybody is paid, its workplace, its record and its root goal.
 
 local clock = require("@nietz/clock")
+local comparison = require("./comparison")
 local git = require("@nietz/git")
 local goal = require("./goal")
 local list = require("../common/list")
@@ -10,40 +11,77 @@ local nietz = require("@nietz")
 local obstacles = require("../common/obstacles")
 local options = require("./options")
 local programs = require("../common/programs")
+local proof = require("./proof")
 local record = require("./record")
 local recorded_tools = require("./recorded_tools")
 local repo_listing = require("../common/repo_listing")
 local state = require("./state")
 local ui = require("@nietz/ui")
+local validate = require("./validate")
 local workplace = require("../common/workplace")
 
 local start = {}
 
---- Runs the validation on what the session starts from, and ends the session where that cannot run here: no model could change
+--- Returns the items of both lists.
+local function join(first: { string }, second: { string }): { string }
+	return table.move(second, 1, #second, #first + 1, table.clone(first))
+end
+
+--- How the user's own commands ended on what the session starts from.
+type Look = {
+	runs: { [string]: state.Known },
+	--- Whether there are commands, and all of them passed.
+	passed: boolean,
+	--- Those of `--done-when` that passed.
+	done: { string },
+}
+
+--- Runs what validates on what the session starts from, and ends the session where that cannot run here: no model could change
 --- anything about it.
-local function try_validation(params: nietz.Values, place: workplace.Workplace, run: string)
-	if #params.validate == 0 then
-		return
+local function look(params: nietz.Values, place: workplace.Workplace, run: string): Look
+	local all = join(params.validate, params.done_when)
+	local found: Look = { runs = {}, passed = #all > 0, done = {} }
+	if #all == 0 then
+		return found
 	end
-	local commands = list.map(params.validate, function(text): git.Command
+	local commands = list.map(all, function(text): git.Command
 		return { shell = text, seconds = params.validation_seconds, repeatable = true }
 	end)
-	local runs = workplace.prepare_validation(place, run, commands)
-	local passed = true
-	for index, ran in runs do
-		passed = passed and ran.over == "exit" and ran.exit == 0
-		local why = obstacles.before(place, params.validate[index], ran, params.goal)
+	for index, ran in workplace.prepare_validation(place, run, commands) do
+		local command = all[index]
+		local known = validate.read(place, (place.validation :: workplace.Validation).tree, ran)
+		found.runs[command] = known
+		found.passed = found.passed and known.exit == 0
+		if known.exit == 0 and table.find(params.done_when, command) ~= nil then
+			table.insert(found.done, command)
+		end
+		local why = obstacles.before(place, command, ran, params.goal)
 		if why ~= nil then
 			workplace.finish(place)
-			nietz.usage(
-				`\`{params.validate[index]}\` cannot run here: {why}`,
-				"--setup CMD installs what it needs, once, for all worktrees"
-			)
+			nietz.usage(`\`{command}\` cannot run here: {why}`, "--setup CMD installs what it needs, once, for all worktrees")
 		end
 	end
-	if passed then
+	return found
+end
+
+--- Sees to it that the goal can be proved: returns whether the user accepts that it cannot. Ends the session where it was reached
+--- before, by its own proof.
+local function require_proof(params: nietz.Values, place: workplace.Workplace, run: string, found: Look, used: proof.Used): boolean
+	if #found.done > 0 then
+		workplace.finish(place)
+		nietz.usage(
+			`\`{table.concat(found.done, "`, `")}\` of --done-when passes before anything is changed, so it cannot show that the goal is reached`,
+			"give a command that fails now and passes when the goal is reached"
+		)
+	elseif not found.passed or (params.each ~= nil and #params.each > 0) then
+		-- Each part of --each has a proof of its own.
+		return false
+	elseif params.accept_unvalidated then
 		ui.say("What validates passes before anything is changed: only the models' own words will say that the goal is reached.")
+		return true
 	end
+	table.insert(params.done_when, proof.find(params, place, run, used))
+	return false
 end
 
 --- Prepares a session: its workplace, its record and its root goal.
@@ -54,7 +92,10 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 	local model_a = llm.model(params.model_a)
 	local model_b = llm.model(params.model_b or params.model_a)
 	local place = workplace.new(params, ctx.run)
-	try_validation(params, place, ctx.run)
+	params.done_when = table.clone(params.done_when)
+	local found = look(params, place, ctx.run)
+	local used: proof.Used = { tokens = 0, cost = 0 }
+	local unproven = require_proof(params, place, ctx.run, found, used)
 	local rows = record.new(ctx.run)
 	local id = record.add(rows, "session", {
 		initial_goal = params.goal,
@@ -64,6 +105,10 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		repo_path = head.top,
 		base_branch = head.branch or head.commit,
 	})
+	local scripts = proof.scripts(ctx.params.done_when)
+	local protected = { protect = params.protect, validate = join(ctx.params.validate, scripts) }
+	-- What proves the goal validates it, too.
+	params.validate = join(ctx.params.validate, ctx.params.done_when)
 	local self: state.Session = {
 		id = id,
 		name = ctx.run,
@@ -73,20 +118,31 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		workplace = place,
 		tools = {},
 		start_commit = place.start,
-		protected_globs = programs.protected_globs(params, place.start),
+		protected_globs = programs.protected_globs(protected, place.start),
 		repo_listing = repo_listing.render(place.start),
+		baseline = {},
+		known = {},
+		unproven = unproven,
 		root = nil,
 		goals = 0,
 		attempts = 0,
 		breakdowns = 0,
-		tokens = 0,
-		cost = 0,
+		tokens = used.tokens,
+		cost = used.cost,
 		started_at = clock.unix(),
 		stop_reason = nil,
 	}
 	recorded_tools.record_all(self)
-	local root = goal.new(self, params.goal, params.validate, nil, 1, nil)
-	self.root = root
+	local root = goal.new(self, params.goal, join(ctx.params.validate, params.done_when), nil, 1, nil)
+	local baseline: comparison.Runs = {}
+	self.root, root.baseline = root, baseline
+	for command, known in found.runs do
+		validate.remember(self, place.start, command, known)
+		baseline[command] = { exit = known.exit, report = known.report }
+		if known.report ~= nil then
+			self.baseline[command] = known.report
+		end
+	end
 	goal.open(self, root, `nietz/{ctx.run}`, place.start, nil)
 	return self, root
 end

@@ -1,14 +1,38 @@
 --!strict
 --- The state of a session while it runs. All of it follows from the record.
 
+local comparison = require("./comparison")
 local nietz = require("@nietz")
 local record = require("./record")
+local results = require("../common/memory/results")
 local workplace = require("../common/workplace")
 
 local state = {}
 
 --- An attempt, breakdown or validation as it is shown below its goal; its status is `open` until it is over.
 export type Shot = { name: string, status: string, activity: string }
+
+--- A failed attempt that came nearest to its goal.
+export type Best = {
+	attempt: number,
+	branch: string,
+	branch_id: number,
+	commit: string,
+	--- The commit of the goal's branch for which that holds.
+	base: string,
+	runs: comparison.Runs,
+	--- Whether it is better than what the goal's branch had: only such a one is gone on from.
+	better: boolean,
+}
+
+--- What the last failed attempt had changed, for the next prompt.
+export type LastDiff = { attempt: number, patch: string, cut: boolean }
+
+--- How a command ended on a commit, or on a tree.
+export type Known = { exit: number, output: string, report: results.Results? }
+
+--- A round of shots: which of them was the first to validate.
+export type Round = { validated: number? }
 
 export type Goal = {
 	id: number,
@@ -29,6 +53,10 @@ export type Goal = {
 	--- `open`, `success`, `failed` or `not_started`.
 	status: string,
 	shots: { Shot },
+	--- How what validates came out on the commit at which its branch began.
+	baseline: comparison.Runs?,
+	best: Best?,
+	last_diff: LastDiff?,
 }
 
 export type Session = {
@@ -46,6 +74,12 @@ export type Session = {
 	protected_globs: { string },
 	--- The repository's files, as prompts list them.
 	repo_listing: string,
+	--- What the tests of the user's own commands said on the start commit, by the command; absent where nothing reads them.
+	baseline: { [string]: results.Results },
+	--- What commands did on commits and trees, by `ID COMMAND`: none is run twice on the same files.
+	known: { [string]: Known },
+	--- Whether what validates passed before anything was changed, and the user accepts that.
+	unproven: boolean,
 	root: Goal?,
 	goals: number,
 	attempts: number,

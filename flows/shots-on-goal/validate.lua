@@ -1,18 +1,21 @@
 --!strict
---- Validation: runs the commands of a goal in order, on a clean checkout with the protected files from the start commit; and
---- removes the worktree that it ran in.
+--- Validation: runs the commands of a goal in order, all of them, on a clean checkout with the protected files from the start
+--- commit; and removes the worktree that it ran in.
 
+local comparison = require("./comparison")
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
 local programs = require("../common/programs")
 local record = require("./record")
+local results = require("../common/memory/results")
 local state = require("./state")
 local ui = require("@nietz/ui")
 local workplace = require("../common/workplace")
 
 local validate = {}
 
-export type Run = { step: number, command: string, exit: number, output: string }
+--- `report` is what the output says of tests, where a parser knows it.
+export type Run = { step: number, command: string, exit: number, output: string, report: results.Results? }
 export type Validation = {
 	runs: { Run },
 	--- Whether all commands were run and exited with 0.
@@ -28,6 +31,8 @@ export type Validation = {
 
 --- The exit code of a command that could not be run at all, as shells have it.
 local NOT_RUN = 126
+--- The exit code of a command that was ended by a limit, as `timeout` has it.
+local ENDED_BY_LIMIT = 124
 
 --- Restores the worktree to what was committed, with the protected files from the start commit. Returns the protected files
 --- that the work had changed, and the commit that undoes that, if there are any.
@@ -37,81 +42,179 @@ local function prepare(self: state.Session, tree: git.Handle): ({ string }, stri
 	return tampered, if #tampered > 0 then tree:commit("Protected files as they were").commit else nil
 end
 
---- Runs a goal's commands in a worktree, up to the first that fails.
-local function run_steps(
+--- Runs a command in a worktree; returns how it ended.
+local function run_command(self: state.Session, text: string, tree: git.Handle, builds: git.Builds?): state.Known
+	local command = programs.resolve(self.params, text) :: git.Command
+	command.seconds = self.params.validation_seconds
+	command.repeatable = true
+	local began, ran = leftovers.try(function()
+		return workplace.exec(self.workplace, tree, command, builds)
+	end)
+	if not began then
+		return { exit = NOT_RUN, output = ran }
+	end
+	return validate.read(self.workplace, tree, ran)
+end
+
+--- Returns how a command ended, from what it wrote in a worktree.
+function validate.read(place: workplace.Workplace, tree: git.Handle, ran: git.Ran): state.Known
+	local output = workplace.localize(place, tree, ran.output)
+	local report = results.read({ over = ran.over, exit = ran.exit, output = output, file = ran.file }, tree.path)
+	if ran.over ~= "exit" then
+		output ..= `\n[ended by its limit: {ran.over}]`
+	end
+	if ran.file ~= nil then
+		output ..= `\n[all of it: {ran.file}]`
+	end
+	return {
+		exit = if ran.over == "exit" then ran.exit else ENDED_BY_LIMIT,
+		output = output,
+		report = if report.framework ~= "unknown" then report else nil,
+	}
+end
+
+--- Remembers how a command ended on a commit or a tree.
+function validate.remember(self: state.Session, id: string, command: string, ran: state.Known)
+	if ran.exit ~= NOT_RUN and ran.exit ~= ENDED_BY_LIMIT then
+		self.known[`{id} {command}`] = ran
+	end
+end
+
+--- Returns how a command has ended on one of these commits or trees, or nil.
+local function recall_run(self: state.Session, ids: { string }, command: string): state.Known?
+	for _, id in ids do
+		local known = self.known[`{id} {command}`]
+		if known ~= nil then
+			return known
+		end
+	end
+	return nil
+end
+
+--- Runs those commands of a goal in a worktree of which nobody knows how they end on its files, which are those of `ids`.
+local function run_unknown(
 	self: state.Session,
 	goal: state.Goal,
-	validation: Validation,
-	tree: git.Handle,
-	builds: git.Builds?,
+	ids: { string },
+	run: (command: string) -> state.Known,
 	on_progress: (what: string) -> ()
-)
+): { [string]: state.Known }
+	local ended: { [string]: state.Known } = {}
 	for index, step in goal.steps do
-		on_progress(`validating with {step.command} ({index} of {#goal.steps})`)
-		local command = programs.resolve(self.params, step.command) :: git.Command
-		command.seconds = self.params.validation_seconds
-		command.repeatable = true
-		local began, ran = leftovers.try(function()
-			return workplace.exec(self.workplace, tree, command, builds)
-		end)
-		if not began then
-			ran = { over = "exit", exit = NOT_RUN, output = ran }
+		local ran = ended[step.command] or recall_run(self, ids, step.command)
+		if ran == nil then
+			on_progress(`validating with {step.command} ({index} of {#goal.steps})`)
+			local fresh = run(step.command)
+			for _, id in ids do
+				validate.remember(self, id, step.command, fresh)
+			end
+			ended[step.command], ran = fresh, fresh
 		end
-		local output = workplace.localize(self.workplace, tree, ran.output)
-		if ran.over ~= "exit" then
-			output ..= `\n[ended by its limit: {ran.over}]`
+		if ran ~= nil and ran.exit ~= 0 and self.params.fail_fast then
+			break
 		end
-		if ran.file ~= nil then
-			output ..= `\n[all of it: {ran.file}]`
+	end
+	return ended
+end
+
+--- Adds how the commands of a goal ended, in their order; one that `--fail-fast` has left out is not there.
+local function add_runs(self: state.Session, goal: state.Goal, validation: Validation, ids: { string }, fresh: { [string]: state.Known })
+	for _, step in goal.steps do
+		local ran = fresh[step.command] or recall_run(self, ids, step.command)
+		if ran == nil then
+			break
 		end
-		local exit = if ran.over == "exit" then ran.exit else 124
-		table.insert(validation.runs, { step = step.id, command = step.command, exit = exit, output = output })
-		validation.fingerprint ..= `{exit} `
-		if exit ~= 0 then
-			validation.passed = false
+		table.insert(validation.runs, {
+			step = step.id,
+			command = step.command,
+			exit = ran.exit,
+			output = ran.output,
+			report = ran.report,
+		})
+		validation.fingerprint ..= `{ran.exit} `
+		validation.passed = validation.passed and ran.exit == 0
+		if ran.exit ~= 0 and self.params.fail_fast then
 			break
 		end
 	end
 end
 
---- Runs a goal's commands in a worktree whose work is committed, up to the first that fails. `on_progress` is told which command
---- runs.
+--- Runs a goal's commands on what a worktree has committed: all of them, or with `--fail-fast` up to the first that fails. What
+--- was run on the same files before is not run again. `on_progress` is told which command runs.
 function validate.run(self: state.Session, goal: state.Goal, tree: git.Handle, on_progress: (what: string) -> ()): Validation
 	local validation: Validation = { runs = {}, passed = true, tampered = {}, fingerprint = "", commit = nil, not_run = nil }
-	local ready, why = leftovers.try(function()
+	local fresh: { [string]: state.Known } = {}
+	local ids: { string } = {}
+	local judged, why = leftovers.try(function()
 		validation.tampered, validation.commit = prepare(self, tree)
-	end)
-	if not ready then
-		validation.passed, validation.not_run = false, `there is no clean checkout to validate: {why}`
-		return validation
-	end
-	local judged, failed = leftovers.try(function()
-		local commit = validation.commit or git.commit_of(tree.branch) :: string
-		workplace.validate(self.workplace, tree, commit, function(place, builds)
-			run_steps(self, goal, validation, place, builds, on_progress)
-			return nil
-		end)
+		-- Nothing is left to commit: this tells which files stand there.
+		local now = tree:commit("what is validated")
+		ids = { now.commit, now.tree }
+		local known = 0
+		for _, step in goal.steps do
+			known += if recall_run(self, ids, step.command) ~= nil then 1 else 0
+		end
+		if known < #goal.steps then
+			workplace.validate(self.workplace, tree, now.commit, function(place, builds)
+				fresh = run_unknown(self, goal, ids, function(command: string): state.Known
+					return run_command(self, command, place, builds)
+				end, on_progress)
+				return nil
+			end)
+		end
 	end)
 	if not judged then
-		validation.passed, validation.not_run = false, `there is no clean checkout to validate: {failed}`
+		validation.passed, validation.not_run = false, `there is no clean checkout to validate: {why}`
 	end
+	add_runs(self, goal, validation, ids, fresh)
 	return validation
 end
 
---- Returns the status and detail of an attempt that came to its end, from what validation says.
-function validate.judge(self: state.Session, goal: state.Goal, changed: boolean, validation: Validation, said: string): (string, string)
+--- Returns how the commands ended, by their text.
+function validate.by_command(validation: Validation): comparison.Runs
+	local runs: comparison.Runs = {}
+	for _, run in validation.runs do
+		runs[run.command] = { exit = run.exit, report = run.report }
+	end
+	return runs
+end
+
+--- Returns the commands that failed, as a sentence.
+local function failed_commands(validation: Validation): string
+	local parts = {}
+	for _, run in validation.runs do
+		if run.exit ~= 0 then
+			table.insert(parts, `\`{run.command}\` exited with {run.exit}`)
+		end
+	end
+	return table.concat(parts, ", ")
+end
+
+--- Returns the status and detail of an attempt from what validation says. `ended` is how the model ended: `completed`, or what
+--- ended it before it said that it was done, and `said` tells of that.
+function validate.judge(
+	self: state.Session,
+	goal: state.Goal,
+	changed: boolean,
+	validation: Validation,
+	ended: string,
+	said: string
+): (string, string)
 	local first = if #validation.tampered > 0 then `tampered: {table.concat(validation.tampered, ", ")}; ` else ""
+	local limit = if ended ~= "completed" then `{ended}: ` else ""
 	if validation.not_run ~= nil then
 		return "error", `{first}{validation.not_run}. {said}`
 	elseif not changed then
-		return "completed", `{first}unchanged: no file was changed. {said}`
+		return ended, if ended == "completed" then `{first}unchanged: no file was changed. {said}` else first .. said
 	elseif #goal.steps == 0 then
-		return if self.params.accept_unvalidated then "success" else "completed", `{first}unvalidated: {said}`
+		return if self.params.accept_unvalidated then "success" else ended, `{limit}{first}unvalidated: {said}`
 	elseif validation.passed then
-		return "success", first .. said
+		local unproven = if self.unproven and goal == self.root then "unvalidated: what validates passed before, too. " else ""
+		return "success", limit .. first .. unproven .. said
+	elseif ended ~= "completed" then
+		return ended, `{first}{said}; {failed_commands(validation)}`
 	end
-	local last = validation.runs[#validation.runs]
-	return "completed", `{first}\`{last.command}\` exited with {last.exit}. {said}`
+	return ended, `{first}{failed_commands(validation)}. {said}`
 end
 
 --- Removes a worktree, and records that. One that cannot be removed stays, which is said.

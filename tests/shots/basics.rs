@@ -226,10 +226,15 @@ fn tokens_money_and_time_end_an_attempt_and_keep_its_work() {
     // Each call uses 10 tokens in and 5 out: 60 millionths of a dollar.
     const PRICES: &str = "models: {prices: {openai/a: {input: 2, output: 8}, openai/b: {input: 2, output: 8}}}\n";
     let cases: [(&[&str], &str, &str, bool); 4] = [
-        (&["--attempt-tokens", "40"], "error", "the limit of 40 tokens", true),
-        (&["--attempt-cost", "0.0001"], "error", "the limit of 0.0001 US dollars", true),
-        (&["--attempt-cost", "0.0001"], "error", "its cost is limited, and the price is not known", false),
-        (&["--attempt-seconds", "2"], "timeout", "the time limit of this task is over", true),
+        (&["--attempt-tokens", "40"], "tool_limit", "the limit of 40 tokens; `sh check.sh` exited with 1", true),
+        (
+            &["--attempt-cost", "0.0001"],
+            "tool_limit",
+            "the limit of 0.0001 US dollars; `sh check.sh` exited with 1",
+            true,
+        ),
+        (&["--attempt-cost", "0.0001"], "tool_limit", "its cost is limited, and the price is not known", false),
+        (&["--attempt-seconds", "4"], "tool_limit", "the limit of 4 seconds; `sh check.sh` exited with 1", true),
     ];
     for (limits, status, detail, priced) in cases {
         let server = busy();
@@ -273,7 +278,8 @@ fn silence_ends_an_attempt_and_keeps_its_work() {
     let env = env(&server);
     shoot(&env, &["--validate", CHECK, "--idle", "1", "--max-breakdowns", "0"]).result();
     let end = &rows(&env, "attempt_result")[0];
-    assert_eq!((&end["status"], &end["status_detail"]), (&json!("timeout"), &json!("nothing happened for 1 s")));
+    let detail = "nothing happened for 1 s; `sh check.sh` exited with 1";
+    assert_eq!((&end["status"], &end["status_detail"]), (&json!("timeout"), &json!(detail)));
     assert_eq!(show(&env, &format!("{}:f.txt", end["end_commit_sha"].as_str().unwrap())), "x");
 }
 

@@ -3,7 +3,10 @@
 pub(crate) mod basics;
 mod cheats;
 pub(crate) mod guarded;
+mod judged;
 mod models;
 mod record;
+mod start;
+mod statuses;
 mod strict;
 mod tools;

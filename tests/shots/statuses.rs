@@ -1,0 +1,92 @@
+//! The promise of the statuses and of the rows of validation: each says what the specification means by it, and no command is
+//! run twice on the same files.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::json;
+
+use super::basics::{CHECK, call, column, divided, env, replace, rows, shoot, step};
+use crate::support::env::Env;
+use crate::support::model_server::{Gate, ModelServer, Response};
+
+#[test]
+fn a_shot_that_goes_on_when_another_has_validated_is_superseded() {
+    let gate = Arc::new(Gate::default());
+    let (held, count) = (gate.clone(), AtomicU64::new(0));
+    let slow = Arc::new(AtomicU64::new(0));
+    let server = ModelServer::start(move |request| {
+        let first = request.body["messages"].to_string();
+        match step(request) {
+            0 if count.fetch_add(1, Ordering::SeqCst) == 0 => replace("todo", "done"),
+            0 => call("write_file", &json!({ "path": "slow.txt", "text": "x" })),
+            _ if first.contains("slow.txt") => {
+                slow.fetch_add(1, Ordering::SeqCst);
+                call("list_folder", &json!({ "path": "." })).held_by(&held)
+            }
+            _ => Response::text("Done."),
+        }
+    });
+    let env = env(&server);
+    let arguments = ["shots-on-goal", "--model-a", "openai/a", "--validate", CHECK, "--shots", "2"];
+    let mut running = env.run(arguments).args(["say done in work.txt"]).spawn();
+    running.until(|| column(&env, "attempt_result", "status").contains(&json!("success")));
+    gate.open();
+    running.close();
+    let ended = running.end();
+    assert_eq!(ended.result()["status"], "success", "{ended:?}");
+    let stopped =
+        rows(&env, "attempt_result").into_iter().find(|row| row["status"] != "success").expect("there is one");
+    let first = rows(&env, "attempt_result").into_iter().find(|row| row["status"] == "success").expect("there is one");
+    let detail = format!("superseded: attempt {} validated before this one ended", first["attempt_id"]);
+    assert_eq!((&stopped["status"], &stopped["status_detail"]), (&json!("error"), &json!(detail)));
+    // It was stopped at once, nothing was validated for it, and what it had done is on its branch.
+    assert_eq!(column(&env, "tool_call", "tool_name").len(), 2);
+    assert_eq!(column(&env, "validation_run", "attempt_result_id"), [first["id"].clone()]);
+    assert!(stopped["diff"].as_str().unwrap_or_default().contains("slow.txt"), "{stopped}");
+}
+
+#[test]
+fn every_step_of_a_validation_is_run_and_has_its_row_unless_the_first_failure_is_to_end_it() {
+    for (more, exits) in [(&[][..], &[1, 0, 2][..]), (&["--fail-fast"][..], &[1][..])] {
+        let server = ModelServer::start(|request| match step(request) {
+            0 => replace("todo", "nearly"),
+            _ => Response::text("Done."),
+        });
+        let env = env(&server);
+        let steps = ["--validate", CHECK, "--validate", "grep -q read big/README", "--validate", "grep -q x nowhere"];
+        shoot(&env, &[&steps[..], &["--max-breakdowns", "0"], more].concat()).result();
+        assert_eq!(column(&env, "validation_run", "exit_code"), exits, "{more:?}");
+        let detail = column(&env, "attempt_result", "status_detail").remove(0);
+        let said = detail.as_str().unwrap_or_default();
+        assert!(said.starts_with("`sh check.sh` exited with 1"), "{said}");
+        assert_eq!(said.contains("`grep -q x nowhere` exited with 2"), more.is_empty(), "{said}");
+    }
+}
+
+/// How often the user's own command was begun.
+fn begun(env: &Env, command: &str) -> usize {
+    let text = std::fs::read_to_string(env.journal_path()).expect("there is a journal");
+    let shell = format!("\"shell\":{}", json!(command));
+    text.lines().filter(|line| line.contains(&shell)).count()
+}
+
+#[test]
+fn no_command_is_run_twice_on_the_same_files_and_each_result_has_its_rows() {
+    // An attempt that changes nothing has what was seen at the start.
+    let server = ModelServer::start(|_| Response::text("I would rather not."));
+    let idle = env(&server);
+    shoot(&idle, &["--validate", CHECK, "--max-breakdowns", "0"]).result();
+    assert_eq!((begun(&idle, CHECK), column(&idle, "validation_run", "exit_code")), (1, vec![json!(1)]));
+    assert!(
+        column(&idle, "attempt_result", "status_detail")[0].as_str().unwrap_or_default().starts_with("unchanged: ")
+    );
+    let server = ModelServer::start(divided);
+    let parts = env(&server);
+    let ended = shoot(&parts, &["--validate", CHECK, "--validate", "grep -q read big/README", "--run", "grep"]);
+    assert_eq!(ended.result()["status"], "success", "{ended:?}");
+    // At the start, after the first attempt, and on the parts together: never on the last part alone.
+    assert_eq!(begun(&parts, CHECK), 3);
+    let last = rows(&parts, "validation_run").pop().expect("there are rows");
+    assert_eq!((&last["attempt_result_id"], &last["exit_code"]), (&json!(5), &json!(0)));
+}

@@ -3,6 +3,7 @@
 pub(crate) mod basics;
 mod cheats;
 pub(crate) mod guarded;
+mod honest;
 mod judged;
 mod models;
 mod record;

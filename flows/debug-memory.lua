@@ -6,13 +6,13 @@ local commands = require("./debug-memory/commands")
 local environment = require("./debug-memory/environment")
 local escalation = require("./debug-memory/escalation")
 local git = require("@nietz/git")
+local guards = require("./common/guards/guards")
 local leftovers = require("./common/leftovers")
 local llm = require("@nietz/llm")
 local loop = require("./debug-memory/loop")
 local memory_files = require("./debug-memory/memory_files")
 local nietz = require("@nietz")
 local options = require("./debug-memory/options")
-local programs = require("./common/programs")
 local random = require("@nietz/random")
 local recall = require("./common/memory/recall")
 local repo_listing = require("./common/repo_listing")
@@ -42,7 +42,8 @@ local function begin(ctx: nietz.Context): state.Session
 		branch = branch,
 		start_commit = place.start,
 		kept_commit = place.start,
-		protected_globs = programs.protected_globs({ protect = params.protect, validate = limits.validate }, place.start),
+		-- Here tests are part of the work: a fix brings one of its own, and what gets worse is found by comparing runs.
+		guards = guards.new({ protect = params.protect, planted_only = true }, place.start, limits.validate),
 		repo_listing = repo_listing.render(place.start),
 		single_test = single_tests.derive(params.test),
 		results = {},

@@ -5,6 +5,7 @@ local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local environment = require("./environment")
 local git = require("@nietz/git")
+local guards = require("../common/guards/guards")
 local json = require("@nietz/json")
 local memory_files = require("./memory_files")
 local model_calls = require("./model_calls")
@@ -53,7 +54,10 @@ end
 --- Runs the tests on a commit, in a clean worktree, and records them as the next execution. `tree_id` is git's digest of the
 --- commit's files.
 function executions.run(self: state.Session, commit: string, tree_id: string): results.Results
-	self.tree:restore(if #self.protected_globs > 0 then { from = self.start_commit, globs = self.protected_globs } else nil)
+	local restored = guards.put_back(self.guards, self.tree)
+	if #restored.tampered > 0 then
+		ui.say(`The tests run with these as they were at the start: {table.concat(restored.tampered, ", ")}`)
+	end
 	local number = #self.doc.executions + 1
 	ui.status(`attempt {number}: {self.params.test}`)
 	local command = programs.resolve(self.limits, self.params.test) :: git.Command

@@ -242,7 +242,7 @@ function model_calls.fix(self: state.Session, latest: results.Results, analysis:
 		code = lines_around(self, analysis),
 		read = self.read_paths,
 		regression_test = if needs_test then " Add or extend a test that fails without your change." else "",
-		protected = self.protected_globs,
+		protected = self.guards.globs,
 		commands = allowed_commands(self),
 		max_tools = self.params.max_tools,
 	})

@@ -3,6 +3,7 @@
 
 local documents = require("@nietz/documents")
 local git = require("@nietz/git")
+local guards = require("../common/guards/guards")
 local nietz = require("@nietz")
 local recall = require("../common/memory/recall")
 local report = require("../common/memory/parsers/report")
@@ -36,7 +37,8 @@ export type Session = {
 	start_commit: string,
 	--- The commit of the last fix that held; the start commit before.
 	kept_commit: string,
-	protected_globs: { string },
+	--- What of the tests must stay as it was.
+	guards: guards.Guards,
 	--- The repository's files, as prompts list them.
 	repo_listing: string,
 	--- How a single test is run, where the runner is known.

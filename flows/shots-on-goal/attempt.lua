@@ -165,7 +165,7 @@ function attempt.implement(
 			return parent.text
 		end),
 		steps = commands,
-		protected = self.protected_globs,
+		protected = self.guards.globs,
 		history = goal.history,
 		continued = if best ~= nil and best.better then best.attempt else 0,
 		last_attempt = if last then last.attempt else 0,

@@ -20,6 +20,12 @@ options.PARAMS = {
 		default = {},
 		help = "A shell command that fails now and exits with 0 when the goal is reached: for goals whose tests pass before and after",
 	},
+	tests_may_change = {
+		type = "string",
+		many = true,
+		default = {},
+		help = "Tests and their settings that the work may change, such as 'tests/**': each that ran before must still run, or be answered by a new one",
+	},
 	fail_fast = { type = "boolean", default = false, help = "End a validation at the first command that fails" },
 	continue = {
 		type = "string",

@@ -5,6 +5,7 @@ local clock = require("@nietz/clock")
 local comparison = require("./comparison")
 local git = require("@nietz/git")
 local goal = require("./goal")
+local guards = require("../common/guards/guards")
 local list = require("../common/list")
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")
@@ -106,9 +107,10 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		base_branch = head.branch or head.commit,
 	})
 	local scripts = proof.scripts(ctx.params.done_when)
-	local protected = { protect = params.protect, validate = join(ctx.params.validate, scripts) }
+	local guarded = guards.new(params, place.start, join(ctx.params.validate, scripts))
 	-- What proves the goal validates it, too.
 	params.validate = join(ctx.params.validate, ctx.params.done_when)
+	guarded.commands = params.validate
 	local self: state.Session = {
 		id = id,
 		name = ctx.run,
@@ -118,7 +120,7 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		workplace = place,
 		tools = {},
 		start_commit = place.start,
-		protected_globs = programs.protected_globs(protected, place.start),
+		guards = guarded,
 		repo_listing = repo_listing.render(place.start),
 		baseline = {},
 		known = {},

@@ -2,6 +2,7 @@
 --- The state of a session while it runs. All of it follows from the record.
 
 local comparison = require("./comparison")
+local guards = require("../common/guards/guards")
 local nietz = require("@nietz")
 local record = require("./record")
 local results = require("../common/memory/results")
@@ -70,8 +71,8 @@ export type Session = {
 	tools: { [string]: number },
 	--- The commit that protected files come from.
 	start_commit: string,
-	--- The globs of protected files.
-	protected_globs: { string },
+	--- What of the tests must stay as it was.
+	guards: guards.Guards,
 	--- The repository's files, as prompts list them.
 	repo_listing: string,
 	--- What the tests of the user's own commands said on the start commit, by the command; absent where nothing reads them.

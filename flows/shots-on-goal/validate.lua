@@ -3,7 +3,9 @@
 --- commit; and removes the worktree that it ran in.
 
 local comparison = require("./comparison")
+local counts = require("../common/guards/counts")
 local git = require("@nietz/git")
+local guards = require("../common/guards/guards")
 local leftovers = require("../common/leftovers")
 local programs = require("../common/programs")
 local record = require("./record")
@@ -20,8 +22,10 @@ export type Validation = {
 	runs: { Run },
 	--- Whether all commands were run and exited with 0.
 	passed: boolean,
-	--- Protected files that the work has changed.
+	--- Protected files that the work has changed, and what of the tests that ran before does not hold any more.
 	tampered: { string },
+	--- Tests to which the work has only added: they were put back, too.
+	put_back: { string },
 	fingerprint: string,
 	--- The commit that was validated, where it is not the worktree's own: with protected files put back.
 	commit: string?,
@@ -33,14 +37,6 @@ export type Validation = {
 local NOT_RUN = 126
 --- The exit code of a command that was ended by a limit, as `timeout` has it.
 local ENDED_BY_LIMIT = 124
-
---- Restores the worktree to what was committed, with the protected files from the start commit. Returns the protected files
---- that the work had changed, and the commit that undoes that, if there are any.
-local function prepare(self: state.Session, tree: git.Handle): ({ string }, string?)
-	local tampered = tree:restore(if #self.protected_globs > 0 then { from = self.start_commit, globs = self.protected_globs } else nil)
-	-- The attempt's version stays in the branch's history; what can be merged has the original files.
-	return tampered, if #tampered > 0 then tree:commit("Protected files as they were").commit else nil
-end
 
 --- Runs a command in a worktree; returns how it ended.
 local function run_command(self: state.Session, text: string, tree: git.Handle, builds: git.Builds?): state.Known
@@ -139,14 +135,29 @@ local function add_runs(self: state.Session, goal: state.Goal, validation: Valid
 	end
 end
 
+--- Adds what of the tests does not hold any more: with such a change nothing has passed.
+local function add_weakened(self: state.Session, validation: Validation, weakened: { string })
+	for _, said in { weakened, guards.compare(self.guards, self.baseline, validation.runs) } do
+		validation.passed = validation.passed and #said == 0
+		table.move(said, 1, #said, #validation.tampered + 1, validation.tampered)
+	end
+	local uncounted = if validation.passed then counts.uncounted(validation.runs) else {}
+	if #uncounted > 0 then
+		ui.say(`tests not counted: {table.concat(uncounted, ", ")} tells of none, and its exit code alone decides`)
+	end
+end
+
 --- Runs a goal's commands on what a worktree has committed: all of them, or with `--fail-fast` up to the first that fails. What
 --- was run on the same files before is not run again. `on_progress` is told which command runs.
 function validate.run(self: state.Session, goal: state.Goal, tree: git.Handle, on_progress: (what: string) -> ()): Validation
-	local validation: Validation = { runs = {}, passed = true, tampered = {}, fingerprint = "", commit = nil, not_run = nil }
+	local validation: Validation = { runs = {}, passed = true, tampered = {}, put_back = {}, fingerprint = "", commit = nil, not_run = nil }
 	local fresh: { [string]: state.Known } = {}
 	local ids: { string } = {}
+	local weakened: { string } = {}
 	local judged, why = leftovers.try(function()
-		validation.tampered, validation.commit = prepare(self, tree)
+		local restored, commit = guards.restore(self.guards, tree)
+		validation.tampered, validation.put_back, validation.commit = restored.tampered, restored.put_back, commit
+		weakened = restored.weakened
 		-- Nothing is left to commit: this tells which files stand there.
 		local now = tree:commit("what is validated")
 		ids = { now.commit, now.tree }
@@ -167,6 +178,7 @@ function validate.run(self: state.Session, goal: state.Goal, tree: git.Handle, o
 		validation.passed, validation.not_run = false, `there is no clean checkout to validate: {why}`
 	end
 	add_runs(self, goal, validation, ids, fresh)
+	add_weakened(self, validation, weakened)
 	return validation
 end
 
@@ -187,7 +199,16 @@ local function failed_commands(validation: Validation): string
 			table.insert(parts, `\`{run.command}\` exited with {run.exit}`)
 		end
 	end
-	return table.concat(parts, ", ")
+	return if #parts > 0 then table.concat(parts, ", ") else "what validates passed all the same"
+end
+
+--- Returns what an attempt's detail begins with: what was done to the tests.
+local function guarded_text(validation: Validation): string
+	local first = if #validation.tampered > 0 then `tampered: {table.concat(validation.tampered, ", ")}; ` else ""
+	if #validation.put_back > 0 then
+		first ..= `put back: {table.concat(validation.put_back, ", ")} (--tests-may-change keeps what is added there); `
+	end
+	return first
 end
 
 --- Returns the status and detail of an attempt from what validation says. `ended` is how the model ended: `completed`, or what
@@ -200,7 +221,7 @@ function validate.judge(
 	ended: string,
 	said: string
 ): (string, string)
-	local first = if #validation.tampered > 0 then `tampered: {table.concat(validation.tampered, ", ")}; ` else ""
+	local first = guarded_text(validation)
 	local limit = if ended ~= "completed" then `{ended}: ` else ""
 	if validation.not_run ~= nil then
 		return "error", `{first}{validation.not_run}. {said}`

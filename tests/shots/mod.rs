@@ -1,6 +1,9 @@
 //! The migrations mode as its users meet it: real repositories, real commands, and scripted models.
 
 pub(crate) mod basics;
+mod cheats;
+pub(crate) mod guarded;
+mod honest;
 mod judged;
 mod models;
 mod record;

@@ -5,13 +5,13 @@
 local entries = require("../common/memory/entries")
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
-local list = require("../common/list")
 local open_attempt = require("./open_attempt")
 local programs = require("../common/programs")
 local recall = require("../common/memory/recall")
 local state = require("./state")
 local template = require("@nietz/template")
 local validate = require("./validate")
+local whereabouts = require("./whereabouts")
 
 local attempt = {}
 
@@ -70,14 +70,20 @@ local function remember(
 end
 
 --- Tries to reach a goal by changing files.
-function attempt.implement(self: state.Session, goal: state.Goal, model: string, parents: { state.Goal }): open_attempt.Outcome
+function attempt.implement(
+	self: state.Session,
+	goal: state.Goal,
+	model: string,
+	parents: { state.Goal },
+	temperature: number?
+): open_attempt.Outcome
 	local commands = open_attempt.commands_of(goal)
+	local place = whereabouts.of(goal, parents)
 	local prompt = template.render("./prompts/implement.md", {
 		goal = goal.text,
-		layout = self.repo_listing,
-		parents = list.map(parents, function(parent)
-			return parent.text
-		end),
+		layout = place.layout,
+		parents = place.parents,
+		parts = place.parts,
 		steps = commands,
 		protected = self.protected_globs,
 		history = goal.history,
@@ -85,7 +91,7 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 		max_tools = self.params.max_tools,
 	})
 	local begun = open_attempt.begin(self, goal, model, "implementation", prompt)
-	local status, detail = open_attempt.run_model(self, begun, {})
+	local status, detail = open_attempt.run_model(self, begun, { temperature = temperature })
 	local kept, committed = leftovers.try(function()
 		return begun.place.tree:commit(`{goal.text}\n\nAttempt {begun.id} at goal {goal.id}, by {model}: {status}`)
 	end)

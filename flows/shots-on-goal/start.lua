@@ -2,6 +2,7 @@
 --- What a session begins with: a look at what validates before anybody is paid, its workplace, its record and its root goal.
 
 local clock = require("@nietz/clock")
+local each = require("./each")
 local git = require("@nietz/git")
 local goal = require("./goal")
 local list = require("../common/list")
@@ -12,7 +13,6 @@ local options = require("./options")
 local programs = require("../common/programs")
 local record = require("./record")
 local recorded_tools = require("./recorded_tools")
-local repo_listing = require("../common/repo_listing")
 local state = require("./state")
 local ui = require("@nietz/ui")
 local workplace = require("../common/workplace")
@@ -20,18 +20,20 @@ local workplace = require("../common/workplace")
 local start = {}
 
 --- Runs the validation on what the session starts from, and ends the session where that cannot run here: no model could change
---- anything about it.
-local function try_validation(params: nietz.Values, place: workplace.Workplace, run: string)
+--- anything about it. Returns the commands that pass.
+local function try_validation(params: nietz.Values, place: workplace.Workplace, run: string): { string }
 	if #params.validate == 0 then
-		return
+		return {}
 	end
 	local commands = list.map(params.validate, function(text): git.Command
 		return { shell = text, seconds = params.validation_seconds, repeatable = true }
 	end)
 	local runs = workplace.prepare_validation(place, run, commands)
-	local passed = true
+	local passing: { string } = {}
 	for index, ran in runs do
-		passed = passed and ran.over == "exit" and ran.exit == 0
+		if ran.over == "exit" and ran.exit == 0 then
+			table.insert(passing, params.validate[index])
+		end
 		local why = obstacles.before(place, params.validate[index], ran, params.goal)
 		if why ~= nil then
 			workplace.finish(place)
@@ -41,9 +43,10 @@ local function try_validation(params: nietz.Values, place: workplace.Workplace, 
 			)
 		end
 	end
-	if passed then
+	if #passing == #params.validate then
 		ui.say("What validates passes before anything is changed: only the models' own words will say that the goal is reached.")
 	end
+	return passing
 end
 
 --- Prepares a session: its workplace, its record and its root goal.
@@ -54,7 +57,12 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 	local model_a = llm.model(params.model_a)
 	local model_b = llm.model(params.model_b or params.model_a)
 	local place = workplace.new(params, ctx.run)
-	try_validation(params, place, ctx.run)
+	local passing = try_validation(params, place, ctx.run)
+	local each_parts, wrong, what_to_do = each.find(params, place.start, passing)
+	if wrong ~= nil then
+		workplace.finish(place)
+		nietz.usage(wrong, what_to_do)
+	end
 	local rows = record.new(ctx.run)
 	local id = record.add(rows, "session", {
 		initial_goal = params.goal,
@@ -74,7 +82,7 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		tools = {},
 		start_commit = place.start,
 		protected_globs = programs.protected_globs(params, place.start),
-		repo_listing = repo_listing.render(place.start),
+		each = each_parts :: { state.Each },
 		root = nil,
 		goals = 0,
 		attempts = 0,

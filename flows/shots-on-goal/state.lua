@@ -10,6 +10,12 @@ local state = {}
 --- An attempt, breakdown or validation as it is shown below its goal; its status is `open` until it is over.
 export type Shot = { name: string, status: string, activity: string }
 
+--- A command that validates a goal, by its row.
+export type Step = { id: number, command: string }
+
+--- A part that `--each` asks for: a file or folder, and what validates it.
+export type Each = { path: string, commands: { string } }
+
 export type Goal = {
 	id: number,
 	text: string,
@@ -20,7 +26,7 @@ export type Goal = {
 	branch_id: number,
 	--- The commit at which its branch began.
 	base_commit: string,
-	steps: { { id: number, command: string } },
+	steps: { Step },
 	--- The attempts so far and their outcomes, for the next prompt.
 	history: { string },
 	--- The fingerprints of attempts so far, for noticing a stall.
@@ -29,6 +35,20 @@ export type Goal = {
 	--- `open`, `success`, `failed` or `not_started`.
 	status: string,
 	shots: { Shot },
+	--- Its number among its siblings.
+	order: number,
+	--- The breakdown that made it; nil for a goal of the command line.
+	made_by: number?,
+	--- Its file or folder, where `--each` made it.
+	path: string?,
+	--- The siblings that must be merged before it is begun.
+	after: { Goal },
+	--- Where it stands among its siblings: `to come`, `in work`, `merged`, `failed` or `not begun`.
+	stage: string,
+	--- How often it was begun, each time from its parent's branch as it was then.
+	begun: number,
+	--- How often what it reached could not be merged.
+	unmerged: number,
 }
 
 export type Session = {
@@ -44,8 +64,8 @@ export type Session = {
 	start_commit: string,
 	--- The globs of protected files.
 	protected_globs: { string },
-	--- The repository's files, as prompts list them.
-	repo_listing: string,
+	--- The parts of `--each`; empty without.
+	each: { Each },
 	root: Goal?,
 	goals: number,
 	attempts: number,

@@ -46,8 +46,17 @@ pub(crate) fn step(request: &Request) -> usize {
     request.turns().iter().filter(|(role, _)| role == "assistant").count()
 }
 
-/// What the conversation began with.
+/// What the conversation began with, without the list of the other parts: their texts are the goals of other attempts.
 pub(crate) fn task(request: &Request) -> String {
+    let prompt = prompt(request);
+    let begins = ["The parts that it was broken down into", "The parts of that, and where"];
+    let Some(at) = begins.iter().find_map(|begin| prompt.find(begin)) else { return prompt };
+    let end = prompt[at..].find("\n\n").map_or(prompt.len(), |length| at + length);
+    format!("{}{}", &prompt[..at], &prompt[end..])
+}
+
+/// The whole prompt that the conversation began with.
+pub(crate) fn prompt(request: &Request) -> String {
     request.turns().into_iter().find(|(role, _)| role == "user").expect("there is a prompt").1
 }
 

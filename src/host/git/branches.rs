@@ -159,7 +159,7 @@ impl Repository {
         let matcher = globs(&[folders.unwrap_or(glob).to_owned()])?;
         let commit = self.need_commit(commit)?;
         let call = self.read_only_call()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree"]);
-        let bytes = call.args(folders.map(|_| "-d")).args([&commit]).bytes()?;
+        let bytes = call.args(folders.map(|_| "-d")).args([commit.as_str()]).bytes()?;
         let end = if folders.is_some() { "/" } else { "" };
         let found = names(&bytes).filter(|path| matcher.is_match(path)).map(|path| format!("{path}{end}"));
         Ok(limit_files(found.collect()))

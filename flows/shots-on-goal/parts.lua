@@ -23,8 +23,9 @@ type Pool = {
 	target: state.Goal,
 	parts: { state.Goal },
 	reach: Reach,
-	--- How many are worked on now.
+	--- How many are worked on now. In the parts of a part, the first takes the place of that one, which waits.
 	running: number,
+	is_nested: boolean,
 	--- Those that validate on their own branches and are not merged yet, in the order in which they came.
 	ready: { Ready },
 	--- Whether somebody merges: whoever does goes on until none is ready.
@@ -145,6 +146,25 @@ local function merge_ready(self: state.Session, pool: Pool)
 	end
 end
 
+--- Takes one of the session's places, if one is free.
+local function take_place(self: state.Session, pool: Pool): boolean
+	if not (pool.is_nested and pool.running == 0) then
+		if self.working >= self.params.parallel then
+			return false
+		end
+		self.working += 1
+	end
+	pool.running += 1
+	return true
+end
+
+local function leave_place(self: state.Session, pool: Pool)
+	pool.running -= 1
+	if not (pool.is_nested and pool.running == 0) then
+		self.working -= 1
+	end
+end
+
 --- Works on one part that was taken, from the goal's branch as it is now.
 local function work_on(self: state.Session, pool: Pool, part: state.Goal)
 	part.begun += 1
@@ -153,7 +173,7 @@ local function work_on(self: state.Session, pool: Pool, part: state.Goal)
 		goal_rows.open(self, part, name, git.commit_of(pool.target.branch) :: string, pool.target)
 		return pool.reach(part)
 	end)
-	pool.running -= 1
+	leave_place(self, pool)
 	if not ok then
 		error(reached, 0)
 	elseif reached == nil then
@@ -185,9 +205,8 @@ local function take(self: state.Session, pool: Pool): { state.Goal }
 	end
 	-- From here on nothing waits, so that no part is taken twice.
 	for _, part in pool.parts do
-		if pool.running < self.params.parallel and is_free(part) then
+		if is_free(part) and take_place(self, pool) then
 			part.stage = "in work"
-			pool.running += 1
 			table.insert(taken, part)
 		end
 	end
@@ -249,6 +268,7 @@ function parts.work(self: state.Session, target: state.Goal, list: { state.Goal 
 		parts = list,
 		reach = reach,
 		running = 0,
+		is_nested = target.depth > 1,
 		ready = {},
 		merging = false,
 		last = nil,

@@ -83,6 +83,7 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		start_commit = place.start,
 		protected_globs = programs.protected_globs(params, place.start),
 		each = each_parts :: { state.Each },
+		working = 0,
 		root = nil,
 		goals = 0,
 		attempts = 0,

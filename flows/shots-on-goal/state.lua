@@ -66,6 +66,8 @@ export type Session = {
 	protected_globs: { string },
 	--- The parts of `--each`; empty without.
 	each: { Each },
+	--- How many parts are worked on now, in the whole session.
+	working: number,
 	root: Goal?,
 	goals: number,
 	attempts: number,

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
-use super::basics::{call, column, prompt, rows, shoot, step};
+use super::basics::{call, call_of, column, prompt, rows, shoot, step};
 use super::parts::{breaks_down, check_tables, goal, outcome, write};
 use crate::support::env::Env;
 use crate::support::git::{git, init};
@@ -70,7 +70,8 @@ fn fifty_modules_are_fifty_parts_and_those_that_fail_are_tried_again_at_the_end(
     });
     let env = modules(&server, 50);
     let more = ["--each", "modules/*/", "--each-validate", NEW, "--validate", "! grep -rq old modules"];
-    let ended = shoot(&env, &[&more[..], &["--parallel", "8", "--max-breakdowns", "0"]].concat());
+    let more = [&more[..], &["--parallel", "8", "--max-breakdowns", "0"]].concat();
+    let ended = call_of(&env, &more).patient().go();
     assert_eq!(outcome(&ended)["status"], "success", "{ended:?}");
 
     let goals = rows(&env, "goal");
@@ -182,8 +183,8 @@ fn what_cannot_be_is_said_before_the_first_call() {
     for (more, why) in cases {
         let env = modules(&server, 2);
         let ended = shoot(&env, more).exits(2);
-        let told = ended.failure();
-        assert!(told.contains(why), "{why}\n{told}\n{ended:?}");
+        let told = ended.ending()["failure"].to_string();
+        assert!(told.contains(why), "{why}\n{told}");
         assert_eq!(git(&env.workspace(), ["branch", "--list", "nietz/*"]), "", "{why}");
     }
 }

@@ -213,7 +213,7 @@ fn a_part_in_conflict_with_one_that_was_merged_meanwhile_is_tried_again_from_the
         call("run", &json!({ "command": "printf 'one\\nalpha beta\\nthree\\n' > work.txt" })),
     ));
     let env = env(&server);
-    let ended = shoot(&env, &["--validate", "grep -q 'alpha beta' work.txt"]);
+    let ended = shoot(&env, &["--validate", "grep -rq 'alpha beta' ."]);
     assert_eq!(outcome(&ended)["status"], "success", "{ended:?}");
     assert_eq!(git(&env.workspace(), ["show", "nietz/r1:work.txt"]), "one\nalpha beta\nthree");
     let conflicts = rows(&env, "merge_conflict");
@@ -232,7 +232,7 @@ fn what_does_not_validate_together_with_what_was_merged_meanwhile_is_not_merged(
         call("run", &json!({ "command": "printf 'alpha\\none\\nthree\\nbeta\\n' > work.txt" })),
     ));
     let env = env(&server);
-    let ended = shoot(&env, &["--validate", "grep -q alpha work.txt && grep -q beta work.txt"]);
+    let ended = shoot(&env, &["--validate", "grep -rq alpha . && grep -rq beta ."]);
     assert_eq!(outcome(&ended)["status"], "success", "{ended:?}");
     assert_eq!(git(&env.workspace(), ["show", "nietz/r1:work.txt"]), "alpha\none\nthree\nbeta");
     assert_eq!(rows(&env, "merge_conflict").len(), 0);

@@ -53,8 +53,7 @@ pub(crate) fn step(request: &Request) -> usize {
 /// What the conversation began with, without the list of the other parts: their texts are the goals of other attempts.
 pub(crate) fn task(request: &Request) -> String {
     let prompt = prompt(request);
-    let begins = ["The parts that it was broken down into", "The parts of that, and where"];
-    let Some(at) = begins.iter().find_map(|begin| prompt.find(begin)) else { return prompt };
+    let Some(at) = prompt.find("\nAll parts of ") else { return prompt };
     let end = prompt[at..].find("\n\n").map_or(prompt.len(), |length| at + length);
     format!("{}{}", &prompt[..at], &prompt[end..])
 }

@@ -89,7 +89,7 @@ fn fifty_modules_are_fifty_parts_and_those_that_fail_are_tried_again_at_the_end(
     // Those that failed were tried when all others were done.
     let last: Vec<Value> = column(&env, "attempt", "goal_id").split_off(50);
     assert!(last.contains(&json!(8)) && last.contains(&json!(32)), "{last:?}");
-    let said: String = ended.of_type("said").iter().map(|event| event["text"].to_string()).collect();
+    let said: String = ended.of_type("said").iter().map(|event| event["markdown"].to_string()).collect();
     assert!(said.contains("2 of 50 parts failed, and are tried again: modules/m07, modules/m31"), "{ended:?}");
 
     let work = env.workspace();

@@ -6,7 +6,6 @@ local entries = require("../common/memory/entries")
 local fenced = require("../common/fenced")
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
-local list = require("../common/list")
 local open_attempt = require("./open_attempt")
 local programs = require("../common/programs")
 local recall = require("../common/memory/recall")
@@ -14,6 +13,7 @@ local state = require("./state")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
 local validate = require("./validate")
+local whereabouts = require("./whereabouts")
 
 local attempt = {}
 
@@ -153,17 +153,18 @@ function attempt.implement(
 	goal: state.Goal,
 	model: string,
 	parents: { state.Goal },
-	round: state.Round
+	round: state.Round,
+	temperature: number?
 ): open_attempt.Outcome
 	local commands = open_attempt.commands_of(goal)
 	check_best(self, goal)
 	local best, last = goal.best, goal.last_diff
+	local place = whereabouts.of(goal, parents)
 	local prompt = template.render("./prompts/implement.md", {
 		goal = goal.text,
-		layout = self.repo_listing,
-		parents = list.map(parents, function(parent)
-			return parent.text
-		end),
+		layout = place.layout,
+		parents = place.parents,
+		parts = place.parts,
 		steps = commands,
 		protected = self.guards.globs,
 		history = goal.history,
@@ -175,7 +176,7 @@ function attempt.implement(
 		max_tools = self.params.max_tools,
 	})
 	local begun = open_attempt.begin(self, goal, model, "implementation", prompt)
-	local ended, detail = open_attempt.run_model(self, begun, {}, round)
+	local ended, detail = open_attempt.run_model(self, begun, { temperature = temperature }, round)
 	local status = ended
 	local kept, committed = leftovers.try(function()
 		return begun.place.tree:commit(`{goal.text}\n\nAttempt {begun.id} at goal {goal.id}, by {model}: {ended}`)

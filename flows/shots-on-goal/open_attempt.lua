@@ -19,7 +19,8 @@ local validate = require("./validate")
 
 local open_attempt = {}
 
-export type SubGoal = { goal: string, validation: { string } }
+--- A part as a model gives it. `after` are the numbers of those that it needs; without, it needs the one before it.
+export type SubGoal = { goal: string, after: { number }?, validation: { string } }
 
 export type Outcome = {
 	id: number,

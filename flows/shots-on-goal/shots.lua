@@ -6,6 +6,8 @@ local attempt = require("./attempt")
 local comparison = require("./comparison")
 local git = require("@nietz/git")
 local list = require("../common/list")
+local llm = require("@nietz/llm")
+local nietz = require("@nietz")
 local open_attempt = require("./open_attempt")
 local show = require("./show")
 local state = require("./state")
@@ -73,18 +75,33 @@ local function keep_best(target: state.Goal, outcome: open_attempt.Outcome, base
 	}
 end
 
+--- Returns how many shots are taken at a time: as many as `--shots` says, and at least one for each model and temperature.
+function shots.count(params: nietz.Values): number
+	return math.max(params.shots, #params.shot_model + 1, #params.shot_temperature)
+end
+
+--- Returns the model and the temperature of a shot: the first is by the model whose turn it is, the others are by those of
+--- `--shot-model` in turn. Temperatures are taken in turn, too.
+function shots.variant(params: nietz.Values, index: number, model: string): (string, number?)
+	local models, temperatures = params.shot_model, params.shot_temperature
+	local by = if index > 1 and #models > 0 then llm.model(models[(index - 2) % #models + 1]) else model
+	return by, if #temperatures > 0 then temperatures[(index - 1) % #temperatures + 1] else nil
+end
+
 --- Has a model attempt the goal `--shots` times, side by side; returns the outcomes, best first.
 function shots.take(self: state.Session, target: state.Goal, model: string, parents: { state.Goal }): { open_attempt.Outcome }
 	local outcomes: { open_attempt.Outcome } = {}
 	local round: state.Round = { validated = nil }
 	local base = git.commit_of(target.branch) :: string
-	if self.params.shots == 1 then
-		outcomes = { attempt.implement(self, target, model, parents, round) }
+	local count = shots.count(self.params)
+	if count == 1 then
+		outcomes = { attempt.implement(self, target, model, parents, round, self.params.shot_temperature[1]) }
 	else
 		local branches = {}
-		for index = 1, self.params.shots do
+		for index = 1, count do
+			local by, temperature = shots.variant(self.params, index, model)
 			branches[`shot {string.format("%02d", index)}`] = function()
-				return attempt.implement(self, target, model, parents, round)
+				return attempt.implement(self, target, by, parents, round, temperature)
 			end
 		end
 		for _, outcome in task.all(branches) do

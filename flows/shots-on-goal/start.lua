@@ -3,6 +3,7 @@
 
 local clock = require("@nietz/clock")
 local comparison = require("./comparison")
+local each = require("./each")
 local git = require("@nietz/git")
 local goal = require("./goal")
 local guards = require("../common/guards/guards")
@@ -15,7 +16,6 @@ local programs = require("../common/programs")
 local proof = require("./proof")
 local record = require("./record")
 local recorded_tools = require("./recorded_tools")
-local repo_listing = require("../common/repo_listing")
 local state = require("./state")
 local ui = require("@nietz/ui")
 local validate = require("./validate")
@@ -65,6 +65,17 @@ local function look(params: nietz.Values, place: workplace.Workplace, run: strin
 	return found
 end
 
+--- Returns the commands of `--validate` that pass.
+local function passing(params: nietz.Values, found: Look): { string }
+	local commands: { string } = {}
+	for _, command in params.validate do
+		if found.runs[command].exit == 0 then
+			table.insert(commands, command)
+		end
+	end
+	return commands
+end
+
 --- Sees to it that the goal can be proved: returns whether the user accepts that it cannot. Ends the session where it was reached
 --- before, by its own proof.
 local function require_proof(params: nietz.Values, place: workplace.Workplace, run: string, found: Look, used: proof.Used): boolean
@@ -74,7 +85,7 @@ local function require_proof(params: nietz.Values, place: workplace.Workplace, r
 			`\`{table.concat(found.done, "`, `")}\` of --done-when passes before anything is changed, so it cannot show that the goal is reached`,
 			"give a command that fails now and passes when the goal is reached"
 		)
-	elseif not found.passed or (params.each ~= nil and #params.each > 0) then
+	elseif not found.passed or #params.each > 0 then
 		-- Each part of --each has a proof of its own.
 		return false
 	elseif params.accept_unvalidated then
@@ -95,6 +106,11 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 	local place = workplace.new(params, ctx.run)
 	params.done_when = table.clone(params.done_when)
 	local found = look(params, place, ctx.run)
+	local each_parts, wrong, what_to_do = each.find(params, place.start, passing(params, found))
+	if wrong ~= nil then
+		workplace.finish(place)
+		nietz.usage(wrong, what_to_do)
+	end
 	local used: proof.Used = { tokens = 0, cost = 0 }
 	local unproven = require_proof(params, place, ctx.run, found, used)
 	local rows = record.new(ctx.run)
@@ -121,10 +137,11 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		tools = {},
 		start_commit = place.start,
 		guards = guarded,
-		repo_listing = repo_listing.render(place.start),
 		baseline = {},
 		known = {},
 		unproven = unproven,
+		each = each_parts :: { state.Each },
+		working = 0,
 		root = nil,
 		goals = 0,
 		attempts = 0,

@@ -34,6 +34,11 @@ export type Known = { exit: number, output: string, report: results.Results? }
 
 --- A round of shots: which of them was the first to validate.
 export type Round = { validated: number? }
+--- A command that validates a goal, by its row.
+export type Step = { id: number, command: string }
+
+--- A part that `--each` asks for: a file or folder, and what validates it.
+export type Each = { path: string, commands: { string } }
 
 export type Goal = {
 	id: number,
@@ -45,7 +50,7 @@ export type Goal = {
 	branch_id: number,
 	--- The commit at which its branch began.
 	base_commit: string,
-	steps: { { id: number, command: string } },
+	steps: { Step },
 	--- The attempts so far and their outcomes, for the next prompt.
 	history: { string },
 	--- The fingerprints of attempts so far, for noticing a stall.
@@ -58,6 +63,20 @@ export type Goal = {
 	baseline: comparison.Runs?,
 	best: Best?,
 	last_diff: LastDiff?,
+	--- Its number among its siblings.
+	order: number,
+	--- The breakdown that made it; nil for a goal of the command line.
+	made_by: number?,
+	--- Its file or folder, where `--each` made it.
+	path: string?,
+	--- The siblings that must be merged before it is begun.
+	after: { Goal },
+	--- Where it stands among its siblings: `to come`, `in work`, `merged`, `failed` or `not begun`.
+	stage: string,
+	--- How often it was begun, each time from its parent's branch as it was then.
+	begun: number,
+	--- How often what it reached could not be merged.
+	unmerged: number,
 }
 
 export type Session = {
@@ -73,14 +92,16 @@ export type Session = {
 	start_commit: string,
 	--- What of the tests must stay as it was.
 	guards: guards.Guards,
-	--- The repository's files, as prompts list them.
-	repo_listing: string,
 	--- What the tests of the user's own commands said on the start commit, by the command; absent where nothing reads them.
 	baseline: { [string]: results.Results },
 	--- What commands did on commits and trees, by `ID COMMAND`: none is run twice on the same files.
 	known: { [string]: Known },
 	--- Whether what validates passed before anything was changed, and the user accepts that.
 	unproven: boolean,
+	--- The parts of `--each`; empty without.
+	each: { Each },
+	--- How many parts are worked on now, in the whole session.
+	working: number,
 	root: Goal?,
 	goals: number,
 	attempts: number,

@@ -2,10 +2,13 @@
 
 pub(crate) mod basics;
 mod cheats;
+mod each;
 pub(crate) mod guarded;
 mod honest;
 mod judged;
 mod models;
+mod parts;
+mod parts_prompts;
 mod record;
 mod start;
 mod statuses;

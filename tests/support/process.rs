@@ -16,12 +16,15 @@ use crate::support::terminal::Seat;
 
 /// A child that takes longer is killed, so that a test that hangs fails instead.
 const LIMIT: Duration = Duration::from_secs(60);
+/// That of a child that does the work of fifty.
+const LONG_LIMIT: Duration = Duration::from_secs(1800);
 
 /// A call of the program that was not started yet.
 pub(crate) struct Call {
     command: Command,
     stdin: String,
     group: bool,
+    limit: Duration,
 }
 
 /// How a call ended.
@@ -54,7 +57,7 @@ impl Call {
     ) -> Call {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nietz"));
         command.env_clear().envs(variables).current_dir(workspace).args(arguments);
-        Call { command, stdin: String::new(), group: false }
+        Call { command, stdin: String::new(), group: false, limit: LIMIT }
     }
 
     pub(crate) fn args<'a>(mut self, arguments: impl IntoIterator<Item = &'a str>) -> Call {
@@ -138,6 +141,12 @@ impl Call {
         running.end()
     }
 
+    /// Gives it as long as a session takes that has a lot to do.
+    pub(crate) fn patient(mut self) -> Call {
+        self.limit = LONG_LIMIT;
+        self
+    }
+
     /// Starts it; its standard input stays open.
     pub(crate) fn spawn(mut self) -> Running {
         self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -155,7 +164,7 @@ impl Call {
         let (watchdog, over) = channel::<()>();
         let pid = child.id();
         std::thread::spawn(move || {
-            if over.recv_timeout(LIMIT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            if over.recv_timeout(self.limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                 signal(pid, "KILL");
             }
         });

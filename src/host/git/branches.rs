@@ -154,11 +154,15 @@ impl Repository {
     }
 
     pub(super) fn files(&self, commit: &str, glob: &str) -> Result<FoundFiles> {
-        let matcher = globs(&[glob.to_owned()])?;
+        // With a `/` at its end, it is for folders.
+        let folders = glob.strip_suffix('/');
+        let matcher = globs(&[folders.unwrap_or(glob).to_owned()])?;
         let commit = self.need_commit(commit)?;
-        let bytes =
-            self.read_only_call()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", &commit]).bytes()?;
-        Ok(limit_files(names(&bytes).filter(|path| matcher.is_match(path)).map(str::to_owned).collect()))
+        let call = self.read_only_call()?.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree"]);
+        let bytes = call.args(folders.map(|_| "-d")).args([commit.as_str()]).bytes()?;
+        let end = if folders.is_some() { "/" } else { "" };
+        let found = names(&bytes).filter(|path| matcher.is_match(path)).map(|path| format!("{path}{end}"));
+        Ok(limit_files(found.collect()))
     }
 
     /// Merges in memory. The branch is moved only if there is no conflict and nobody else has moved it meanwhile.

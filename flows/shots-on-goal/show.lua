@@ -2,6 +2,7 @@
 --- A session as text: lines while it runs, and the whole from its record.
 
 local git = require("@nietz/git")
+local guards = require("../common/guards/guards")
 local json = require("@nietz/json")
 local progress = require("./progress")
 local record = require("./record")
@@ -156,12 +157,16 @@ end
 --- Shows what in a change would start by itself, such as build scripts: somebody should look at it before it is merged.
 function show.autostarts(from: string, to: string)
 	local brings = git.brings(from, to)
-	if #brings.things == 0 then
+	local unreadable = guards.notices(from, to)
+	if #brings.things == 0 and #unreadable == 0 then
 		return
 	end
 	local lines = { "Look at this before you merge it:", "" }
 	for _, thing in brings.things do
 		table.insert(lines, "- " .. thing.text)
+	end
+	for _, notice in unreadable do
+		table.insert(lines, "- " .. notice)
 	end
 	if brings.cut then
 		table.insert(lines, "- … and more")

@@ -17,7 +17,7 @@ local workplace = require("../common/workplace")
 local validate = {}
 
 --- `report` is what the output says of tests, where a parser knows it.
-export type Run = { step: number, command: string, exit: number, output: string, report: results.Results? }
+export type Run = counts.Run
 export type Validation = {
 	runs: { Run },
 	--- Whether all commands were run and exited with 0.

@@ -68,7 +68,7 @@ fn what_takes_the_place_of_pythons_runner_does_not_pass() {
     if !has("python3") {
         return;
     }
-    let forged = "import os, sys\nsys.stderr.write('.' * 2 + '\\n\\nRan 2 tests in 0.001s\\n\\nOK\\n')\nsys.stderr.flush()\nos._exit(0)\n";
+    const FORGED: &str = "import os, sys\nsys.stderr.write('.' * 2 + '\\n\\nRan 2 tests in 0.001s\\n\\nOK\\n')\nsys.stderr.flush()\nos._exit(0)\n";
     none_passes(
         PYTHON,
         UNITTEST,
@@ -81,7 +81,7 @@ fn what_takes_the_place_of_pythons_runner_does_not_pass() {
                 &[Write("span/__init__.py", "import os\nos._exit(0)\n")],
                 &["tampered", "told of 2 tests before, and of none now"],
             ),
-            ("a forged result", &[Write("span/__init__.py", forged)], &["tampered", "span/__init__.py"]),
+            ("a forged result", &[Write("span/__init__.py", FORGED)], &["tampered", "span/__init__.py"]),
             (
                 "assertions that assert nothing",
                 &[Write(
@@ -112,8 +112,8 @@ fn where_tests_may_change_none_is_lost_and_none_asserts_nothing() {
     if !has("python3") {
         return;
     }
-    let emptied = "import unittest\n\n\nclass Test(unittest.TestCase):\n    def test_width(self):\n        pass\n\n    def test_none(self):\n        pass\n";
-    let fewer = "import unittest\nfrom span import width\n\n\nclass Test(unittest.TestCase):\n    def test_none(self):\n        self.assertEqual(width(4, 4), 0)\n";
+    const EMPTIED: &str = "import unittest\n\n\nclass Test(unittest.TestCase):\n    def test_width(self):\n        pass\n\n    def test_none(self):\n        pass\n";
+    const FEWER: &str = "import unittest\nfrom span import width\n\n\nclass Test(unittest.TestCase):\n    def test_none(self):\n        self.assertEqual(width(4, 4), 0)\n";
     none_passes(
         PYTHON,
         "python3 -m unittest -v",
@@ -121,10 +121,10 @@ fn where_tests_may_change_none_is_lost_and_none_asserts_nothing() {
         &[
             (
                 "emptied",
-                &[Write("tests/test_span.py", emptied)],
+                &[Write("tests/test_span.py", EMPTIED)],
                 &["tampered", "`test_width`", "asserts nothing any more"],
             ),
-            ("fewer", &[Write("tests/test_span.py", fewer)], &["tampered", "`test_width` ran before, and is gone"]),
+            ("fewer", &[Write("tests/test_span.py", FEWER)], &["tampered", "`test_width` ran before, and is gone"]),
             (
                 "skipped",
                 &[Replace(

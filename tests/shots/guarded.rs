@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::basics::{call, column, rows, step};
 use crate::support::env::Env;
@@ -27,6 +27,15 @@ pub(crate) enum Step {
 }
 
 impl Step {
+    /// The calls that do it. A file that is there has to be read before it is written; of a new one, that says so.
+    fn calls(self) -> Vec<(Option<Step>, Response)> {
+        let read = match self {
+            Step::Write(path, _) => Some((None, call("read_file", &json!({ "path": path })))),
+            _ => None,
+        };
+        read.into_iter().chain([(Some(self), self.response())]).collect()
+    }
+
     fn response(self) -> Response {
         match self {
             Step::Write(path, text) => call("write_file", &json!({ "path": path, "text": text })),
@@ -45,7 +54,7 @@ pub(crate) struct Played {
     pub(crate) detail: String,
     /// What the session ended with: `success` is what a user would merge.
     pub(crate) session: String,
-    pub(crate) env: Env,
+    env: Env,
     pub(crate) ended: Ended,
     /// Held as long as the rest is looked at.
     _server: ModelServer,
@@ -91,9 +100,10 @@ pub(crate) fn play_in(
     more_options: &[&str],
     work: &[Step],
 ) -> Played {
-    let steps = work.to_vec();
-    let server = ModelServer::start(move |request| match steps.get(step(request)) {
-        Some(step) => step.response(),
+    let calls: Vec<(Option<Step>, Response)> = work.iter().flat_map(|step| step.calls()).collect();
+    let steps: Vec<Option<Step>> = calls.iter().map(|(step, _)| *step).collect();
+    let server = ModelServer::start(move |request| match calls.get(step(request)) {
+        Some((_, response)) => response.clone(),
         None => Response::text("I did it.").usage(10, 5),
     });
     let mut env = with_cargo(Env::with(&server));
@@ -110,7 +120,8 @@ pub(crate) fn play_in(
     arguments.push("make what validates pass");
     let ended = env.run(arguments).go();
     let session = ended.ending()["result"]["status"].as_str().unwrap_or_default().to_owned();
-    for (step, output) in work.iter().zip(column(&env, "tool_call", "output")) {
+    for (step, output) in steps.iter().zip(column(&env, "tool_call", "output")) {
+        let Some(step) = step else { continue };
         let output = output.as_str().expect("a tool answers with text");
         let failed = match step {
             Step::Run(_) => !output.starts_with("exit code 0"),
@@ -142,9 +153,4 @@ pub(crate) fn has(program: &str) -> bool {
         eprintln!("SKIPPED: there is no /usr/bin/{program} here, so nothing was shown about it");
     }
     there
-}
-
-/// A part of the record's flags, for tests of options.
-pub(crate) fn flag(played: &Played, name: &str) -> Value {
-    rows(&played.env, "session")[0]["flags"][name].clone()
 }

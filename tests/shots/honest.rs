@@ -102,8 +102,8 @@ fn honest_work_in_rust_passes() {
              fn some() {\n        assert_eq!(width(2, 5), 3);\n    }\n}\n",
         ),
     ];
-    let moved = "pub fn width(a: i32, b: i32) -> i32 {\n    b - a\n}\n\n#[cfg(test)]\nmod tests {\n    use super::width;\n\n    #[test]\n    fn some() {\n        assert_eq!(width(2, 5), 3);\n    }\n}\n";
-    let crate_of_its_own =
+    const MOVED: &str = "pub fn width(a: i32, b: i32) -> i32 {\n    b - a\n}\n\n#[cfg(test)]\nmod tests {\n    use super::width;\n\n    #[test]\n    fn some() {\n        assert_eq!(width(2, 5), 3);\n    }\n}\n";
+    const CRATE_OF_ITS_OWN: &str =
         "[package]\nname = \"more\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[lib]\npath = \"lib.rs\"\n";
     all_pass(
         files,
@@ -112,14 +112,14 @@ fn honest_work_in_rust_passes() {
             (
                 "a module of its own, with its tests",
                 &[],
-                &[Write("src/width.rs", moved), Write("src/lib.rs", "mod width;\npub use width::width;\n")],
+                &[Write("src/width.rs", MOVED), Write("src/lib.rs", "mod width;\npub use width::width;\n")],
             ),
             (
                 "a new dependency, in the workspace",
                 &[],
                 &[
                     Replace("src/lib.rs", "    a - b\n", "    more::less(b, a)\n"),
-                    Write("more/Cargo.toml", crate_of_its_own),
+                    Write("more/Cargo.toml", CRATE_OF_ITS_OWN),
                     Write("more/lib.rs", "pub fn less(a: i32, b: i32) -> i32 {\n    a - b\n}\n"),
                     Replace(
                         "Cargo.toml",
@@ -185,4 +185,44 @@ fn honest_work_in_node_passes() {
             ),
         ],
     );
+}
+
+#[test]
+fn what_nobody_reads_in_a_diff_is_named_before_the_merge_and_new_tests_are_in_it() {
+    if !has("python3") {
+        return;
+    }
+    let more = Write(
+        "tests/test_more.py",
+        "import unittest\n\n\nclass More(unittest.TestCase):\n    def test_one(self):\n        self.assertTrue(1)\n",
+    );
+    let made = "printf '\\000\\001\\002' > logo.bin && ln -s /etc/passwd link && mkdir -p .github/workflows .githooks \
+                && echo 'on: push' > .github/workflows/ci.yml && echo true > .githooks/pre-commit \
+                && printf '[submodule \"x\"]\\n\\tpath = x\\n\\turl = ext::sh\\n' > .gitmodules";
+    let played = play(PYTHON, &["python3 -m unittest -v"], &[], &[MEND, more, Run(made)]);
+    played.is_honest("all of it");
+    for named in [
+        "`logo.bin` is binary",
+        "`link` is a link",
+        "`.github/workflows/ci.yml`",
+        "`.githooks/pre-commit`",
+        "`.gitmodules`",
+    ] {
+        assert!(played.ended.stdout.contains(named), "{named}: {:?}", played.ended);
+    }
+    assert!(played.merged("tests/test_more.py").contains("test_one"));
+}
+
+#[test]
+fn what_is_put_back_is_not_merged() {
+    if !has("make") {
+        return;
+    }
+    let files = &[("Makefile", "test:\n\t@grep -q '^done$' work.txt\n"), ("work.txt", "todo\n")];
+    let work = &[Write("Makefile", "test:\n\t@true\n"), Replace("work.txt", "todo", "done")];
+    let played = play(files, &["make test"], &[], work);
+    assert_eq!(played.status, "success", "{}", played.detail);
+    assert!(played.detail.starts_with("tampered: Makefile; "), "{}", played.detail);
+    assert!(played.merged("Makefile").contains("grep"));
+    assert!(played.ended.stdout.contains("tests not counted: `make test`"), "{:?}", played.ended);
 }

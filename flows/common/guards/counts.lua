@@ -7,7 +7,7 @@ local results = require("../memory/results")
 local counts = {}
 
 --- How a command ended after the work, and what its output says of tests.
-export type Run = { command: string, exit: number, report: results.Results? }
+export type Run = { step: number, command: string, exit: number, output: string, report: results.Results? }
 
 --- How many names are told.
 local MOST_NAMES = 5
@@ -31,10 +31,7 @@ end
 --- Returns a test's name without the groups and the places around it.
 local function short_name(name: string): string
 	local plain = string.match(name, "^(.-) %(.*%)$") or name
-	return string.match(plain, "› ([^›]+)$")
-		or string.match(plain, " > ([^>]+)$")
-		or string.match(plain, "::([^:]+)$")
-		or plain
+	return string.match(plain, "› ([^›]+)$") or string.match(plain, " > ([^>]+)$") or string.match(plain, "::([^:]+)$") or plain
 end
 
 --- Returns how often each name was executed and skipped; how many tests were executed; and whether all are named.

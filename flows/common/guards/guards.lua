@@ -105,11 +105,7 @@ end
 
 --- Returns the guards of a session that starts from a commit and is validated by these commands. Of `params`, `protect` and
 --- `tests_may_change` are read, and `planted_only`: where the tests are the work itself.
-function guards.new(
-	params: nietz.Values,
-	start: string,
-	validates: { string }
-): Guards
+function guards.new(params: nietz.Values, start: string, validates: { string }): Guards
 	local named, folders: { string } = table.clone(params.protect), {}
 	local from_commands = programs.protected_globs({ protect = {}, validate = validates }, start)
 	for _, command in validates do
@@ -221,7 +217,8 @@ local function weakened(before: { [string]: string }, after: { [string]: string 
 	for path, source in before do
 		for _, body in test_bodies.read(path, source) do
 			local same, asserts = false, 0
-			for _, other in now[body.name] or {} do
+			local others: { test_bodies.Body } = now[body.name] or {}
+			for _, other in others do
 				same = same or other.code == body.code
 				asserts = math.max(asserts, other.asserts)
 			end

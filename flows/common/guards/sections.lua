@@ -26,7 +26,7 @@ local function of_lines(content: string, keys: string): { [string]: string }
 			elseif name ~= nil and string.find(line, "^%s*%S") then
 				local whole = if heading == "" then name else `{heading}.{name}`
 				key = string.gsub(whole, "[\"' ]", "")
-				plain = value
+				plain = value or ""
 			end
 		end
 		local _, quotes = string.gsub(plain, '"""', "")

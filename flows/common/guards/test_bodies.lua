@@ -9,7 +9,8 @@ local test_bodies = {}
 export type Body = { name: string, code: string, asserts: number }
 
 --- What counts as an assertion: calls of assertions and of helpers that are called like one.
-local ASSERTS = "%f[%w_]%a*[_%.]?[aA]ssert[%w_]*|%f[%w_]expect|%f[%w_]should|%f[%w_]check|%f[%w_]verify|%f[%w_]raise|panic!|%.Fatal|%.Error|%.Fail|unwrap"
+local ASSERTS =
+	"%f[%w_]%a*[_%.]?[aA]ssert[%w_]*|%f[%w_]expect|%f[%w_]should|%f[%w_]check|%f[%w_]verify|%f[%w_]raise|panic!|%.Fatal|%.Error|%.Fail|unwrap"
 local SIGNS: { string } = string.split(ASSERTS, "|")
 
 local function count_asserts(code: string): number

@@ -16,7 +16,6 @@ local programs = require("./common/programs")
 local random = require("@nietz/random")
 local recall = require("./common/memory/recall")
 local repo_listing = require("./common/repo_listing")
-local single_tests = require("./debug-memory/single_tests")
 local state = require("./debug-memory/state")
 local ui = require("@nietz/ui")
 local workplace = require("./common/workplace")
@@ -44,7 +43,6 @@ local function begin(ctx: nietz.Context): state.Session
 		kept_commit = place.start,
 		protected_globs = programs.protected_globs({ protect = params.protect, validate = limits.validate }, place.start),
 		repo_listing = repo_listing.render(place.start),
-		single_test = single_tests.derive(params.test),
 		results = {},
 		commits = {},
 		trees = {},

@@ -72,7 +72,7 @@ return nietz.flow({
 	permissions = {
 		llm = true,
 		git = true,
-		exec = { "{validate}", "{run}", "{setup}", "sandbox:sh" },
+		exec = { "{validate}", "{validate} …", "{run}", "{setup}", "sandbox:sh" },
 		exec_read = { "{setup_read}" },
 		notify = true,
 	},

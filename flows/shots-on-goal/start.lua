@@ -80,6 +80,7 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		attempts = 0,
 		breakdowns = 0,
 		tokens = 0,
+		counted_tokens = 0,
 		cost = 0,
 		started_at = clock.unix(),
 		stop_reason = nil,

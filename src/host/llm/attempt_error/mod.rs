@@ -280,7 +280,7 @@ const FULL_WINDOW_WORDS: &[&str] = &[
     "input is too long",
     "input token count",
     "available context size",
-    "context length of only",
+    "context limit",
 ];
 
 impl ServerError {

@@ -16,7 +16,6 @@ local options = require("./debug-memory/options")
 local random = require("@nietz/random")
 local recall = require("./common/memory/recall")
 local repo_listing = require("./common/repo_listing")
-local single_tests = require("./debug-memory/single_tests")
 local state = require("./debug-memory/state")
 local ui = require("@nietz/ui")
 local workplace = require("./common/workplace")
@@ -45,7 +44,6 @@ local function begin(ctx: nietz.Context): state.Session
 		-- Here tests are part of the work: a fix brings one of its own, and what gets worse is found by comparing runs.
 		guards = guards.new({ protect = params.protect, planted_only = true }, place.start, limits.validate),
 		repo_listing = repo_listing.render(place.start),
-		single_test = single_tests.derive(params.test),
 		results = {},
 		commits = {},
 		trees = {},

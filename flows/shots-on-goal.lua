@@ -74,7 +74,7 @@ return nietz.flow({
 	permissions = {
 		llm = true,
 		git = true,
-		exec = { "{validate}", "{done_when}", "{run}", "{setup}", "sandbox:sh" },
+		exec = { "{validate}", "{validate} …", "{done_when}", "{run}", "{setup}", "sandbox:sh" },
 		exec_read = { "{setup_read}" },
 		notify = true,
 	},

@@ -74,6 +74,7 @@ codes! {
     KeyRefused "key-refused" Failed,
     ModelUnknown "model-unknown" Failed,
     ModelRefused "model-refused" Failed,
+    ContextExceeded "context-exceeded" Failed,
     AttachmentRefused "attachment-refused" Failed,
     AttachmentChanged "attachment-changed" Failed,
     PriceUnknown "price-unknown" Failed,

@@ -2,44 +2,12 @@
 --- Which commands models may run in a worktree, and which files there they may not change. Apart, because tools, prompts
 --- and validation must agree on both.
 
+local command_words = require("./command_words")
 local git = require("@nietz/git")
 local nietz = require("@nietz")
+local single_tests = require("./single_tests")
 
 local programs = {}
-
---- Splits a command into words, as a shell splits quoted ones; nil where it needs a shell.
-function programs.split_words(command: string): { string }?
-	local words: { string } = {}
-	local word: string?, quote: string? = nil, nil
-	for at = 1, #command do
-		local letter = string.sub(command, at, at)
-		if quote ~= nil then
-			if letter == quote then
-				quote = nil
-			else
-				word = (word or "") .. letter
-			end
-		elseif letter == "'" or letter == '"' then
-			quote, word = letter, word or ""
-		elseif letter == " " or letter == "\t" then
-			if word ~= nil then
-				table.insert(words, word)
-				word = nil
-			end
-		elseif string.find("|&;<>()$`\\*?[#~\n", letter, 1, true) ~= nil then
-			return nil
-		else
-			word = (word or "") .. letter
-		end
-	end
-	if quote ~= nil then
-		return nil
-	end
-	if word ~= nil then
-		table.insert(words, word)
-	end
-	return if #words > 0 then words else nil
-end
 
 --- The shell that models have where the host lets them run it, which it does in a sandbox alone.
 programs.SHELL = "sh"
@@ -56,11 +24,15 @@ function programs.resolve(params: nietz.Values, command: string): (git.Command?,
 			return { shell = command }, nil
 		end
 	end
-	local words = programs.split_words(command)
+	local words = command_words.split(command)
 	if words ~= nil and table.find(params.run, words[1]) ~= nil then
 		return { program = words }, nil
 	elseif params.shell then
 		return { program = { programs.SHELL, "-c", command } }, nil
+	end
+	local single = single_tests.find(params.validate, command)
+	if single ~= nil then
+		return single, nil
 	end
 	local known = {}
 	for _, program in params.run do
@@ -68,6 +40,9 @@ function programs.resolve(params: nietz.Values, command: string): (git.Command?,
 	end
 	for _, whole in params.validate do
 		table.insert(known, `exactly \`{whole}\``)
+	end
+	for _, example in single_tests.examples(params.validate) do
+		table.insert(known, `single tests as \`{example}\``)
 	end
 	local which = if #known > 0 then table.concat(known, ", ") else "none"
 	return nil, `the command \`{command}\` is not allowed, or needs a shell. Allowed: {which}`
@@ -84,6 +59,9 @@ function programs.describe_allowed(params: nietz.Values): string?
 	end
 	for _, whole in params.validate do
 		table.insert(known, `\`{whole}\``)
+	end
+	for _, example in single_tests.examples(params.validate) do
+		table.insert(known, `single tests as \`{example}\``)
 	end
 	return if #known > 0 then table.concat(known, ", ") else nil
 end

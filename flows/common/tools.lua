@@ -3,14 +3,19 @@
 --- whether it may write.
 
 local failure = require("./failure")
+local git = require("@nietz/git")
 local json = require("@nietz/json")
 local kit = require("./tools/kit")
 local llm = require("@nietz/llm")
+local own_paths = require("./tools/own_paths")
 local reading = require("./tools/reading")
 local running = require("./tools/running")
 local writing = require("./tools/writing")
 
 local tools = {}
+
+--- How many files of the same name are named where a path is wrong.
+local MOST_NEAR = 5
 
 export type Arguments = kit.Arguments
 export type Usage = kit.Usage
@@ -26,24 +31,73 @@ end
 --- Added to a result when all commands that validate pass: otherwise models go on, and spoil what they had reached.
 local REACHED = "[all that validates this exits with 0 now. Unless a part of the goal is missing, call no more tools, and say what you did]"
 
+--- Takes over what an exchange has used up to now.
+function tools.count(used: Usage, so_far: llm.SoFar)
+	used.input, used.output, used.cached = so_far.usage.input, so_far.usage.output, so_far.usage.cached
+	used.cost = so_far.cost
+end
+
+--- How many calls or turns are left when a model is told so.
+local WARN_AT = { 10, 3 }
+
+--- Nothing used; see `kit.usage`.
+tools.usage = kit.usage
+--- The tokens as limits count them; see `kit.counted_tokens`.
+tools.counted_tokens = kit.counted_tokens
+
+--- Returns a function that says what is left of calls and turns, where the model is to be told so now; else "".
+local function warner(params: { [string]: any }, used: Usage): () -> string
+	local told: { [string]: boolean } = {}
+	return function(): string
+		local parts = {}
+		local function look(name: string, count: number, most: number)
+			local key = `{name} {most - count}`
+			if table.find(WARN_AT, most - count) ~= nil and not told[key] then
+				told[key] = true
+				table.insert(parts, `{most - count} of {most} {name} are left`)
+			end
+		end
+		look("tool calls", used.calls, params.max_tools)
+		look("turns", used.turns, params.max_turns)
+		return if #parts > 0 then `\n[{table.concat(parts, ", ")}: bring what is begun to an end that validates]` else ""
+	end
+end
+
+--- Returns what to do about a failure, in words that fit these tools.
+local function hint_for(tree: git.Handle, arguments: Arguments, raised: failure.Failure): string?
+	if raised.code ~= "request-invalid" or string.find(raised.message, "does not exist", 1, true) == nil then
+		return raised.hint
+	end
+	local name = if type(arguments.path) == "string" then string.match(arguments.path, "([^/]+)/*$") else nil
+	local found = if name ~= nil then tree:find("**/" .. kit.literal_glob(name)).paths else {}
+	if #found == 0 then
+		return "find_files, list_folder and list_tree show what does"
+	end
+	return `did you mean {table.concat(found, ", ", 1, math.min(#found, MOST_NEAR))}?`
+end
+
 --- Returns the tools for one model at work, and the function that takes calls which reach none of them. Each call is counted
 --- in `used`.
 function tools.offer(offer: Offer): ({ [string]: llm.Tool }, (call: llm.Call, why: string, so_far: llm.SoFar) -> ())
 	local used, params = offer.used, offer.params
 	local warned = false
+	local warning = warner(params, used)
+	local desk: kit.Desk = { offer = offer, seen = {}, outputs = {}, ran = 0, looked_at = nil }
 	--- Counts a call and returns its number, or ends the attempt where a limit is reached. A model that only reads is first
 	--- told, once, to answer from what it has seen: nil.
 	local function admit(name: string, so_far: llm.SoFar): number?
-		used.input, used.output, used.cached = so_far.usage.input, so_far.usage.output, so_far.usage.cached
-		used.cost = so_far.cost
+		tools.count(used, so_far)
 		if used.calls >= params.max_tools then
 			if offer.writing or warned then
-				llm.stop("tool_limit")
+				llm.stop("calls")
 			end
 			warned = true
 			return nil
 		end
-		if used.input + used.output > params.attempt_tokens then
+		if used.turns > params.max_turns then
+			llm.stop("turns")
+		end
+		if kit.counted_tokens(used) > params.attempt_tokens then
 			llm.stop("tokens")
 		end
 		if params.attempt_cost ~= nil and (used.cost or math.huge) > params.attempt_cost then
@@ -55,22 +109,22 @@ function tools.offer(offer: Offer): ({ [string]: llm.Tool }, (call: llm.Call, wh
 	end
 	--- The calls since the last write: their answers still stand in the conversation, and hold.
 	local asked: { [string]: boolean } = {}
-	local seen: kit.Seen = {}
 	--- The commands that exited with 0 since something was written.
 	local passing: { [string]: boolean } = {}
 	local function run_tool(tool: Tool, arguments: Arguments): string
+		arguments = own_paths.relative(offer, arguments)
 		local question = `{tool.name} {json.encode(arguments)}`
 		if asked[question] then
 			error("you have asked just this already, and nothing has changed since: the answer is above. Go on with it", 0)
 		end
-		local output = tool.run(offer.tree, arguments, seen, offer)
+		local output = tool.run(offer.tree, arguments, desk.seen, desk)
 		if not tool.writes then
 			asked[question] = true
 			return output
 		end
 		table.clear(asked)
 		used.written += 1
-		if tool.name ~= "run" then
+		if tool.name ~= "run" or not offer.writing then
 			table.clear(passing)
 			return output
 		end
@@ -79,7 +133,7 @@ function tools.offer(offer: Offer): ({ [string]: llm.Tool }, (call: llm.Call, wh
 			table.clear(passing)
 			return output
 		end
-		passing[arguments.command] = string.find(output, "^exit code 0\n") ~= nil
+		passing[arguments.command] = string.find(output, "^exit code 0\n") ~= nil and not running.is_marked(output)
 		for _, command in offer.validates do
 			if not passing[command] then
 				return output
@@ -90,7 +144,8 @@ function tools.offer(offer: Offer): ({ [string]: llm.Tool }, (call: llm.Call, wh
 	end
 	local offered = {}
 	for _, tool in tools.ALL do
-		if tool.writes and not offer.writing and not (tool.name == "run" and offer.running) then
+		local for_runs = tool.name == "run" or tool.name == "read_output"
+		if for_runs and not (offer.writing or offer.running) or tool.writes and not offer.writing and not for_runs then
 			continue
 		end
 		if offer.on_tool ~= nil then
@@ -108,13 +163,15 @@ function tools.offer(offer: Offer): ({ [string]: llm.Tool }, (call: llm.Call, wh
 				local shown = output
 				if not ok then
 					local raised = failure.of(output)
-					shown = `error: {raised.message}{if raised.hint then "; " .. raised.hint else ""}`
+					raised = { code = raised.code, message = raised.message, hint = hint_for(offer.tree, arguments, raised) }
+					raised.message ..= (if raised.hint then "; " .. raised.hint else "") .. warning()
+					raised.hint = nil
+					offer.on_call(order, tool.name, arguments, "error: " .. raised.message)
+					error(raised, 0)
 				end
+				shown ..= warning()
 				offer.on_call(order, tool.name, arguments, shown)
-				if not ok then
-					error(output, 0)
-				end
-				return output
+				return shown
 			end,
 		}
 	end

@@ -10,8 +10,16 @@ local ui = require("@nietz/ui")
 
 local workplace = {}
 
+--- The files of a commit that ask for other dependencies, and what is wrong where the setup was run again and fails.
+export type Installed = { files: { string }, failed: string? }
+
 --- The worktree of the user's own commands, and whether one of them is at work there.
-export type Validation = { tree: git.Handle, busy: boolean }
+export type Validation = {
+	tree: git.Handle,
+	busy: boolean,
+	--- By the name of a worktree in which a commit is validated that asks for other dependencies than the start commit.
+	installed: { [string]: Installed },
+}
 
 export type Workplace = {
 	--- The commit that the session starts from.
@@ -21,6 +29,8 @@ export type Workplace = {
 	dependencies: git.Dependencies?,
 	--- The worktree in which `--setup` ran.
 	setup: git.Handle?,
+	--- What runs `--setup`, where there is one.
+	setup_command: git.Command?,
 	validation: Validation?,
 }
 
@@ -40,6 +50,30 @@ workplace.PARAMS = {
 	with_changes = { type = "boolean", default = false, help = "Start from the files as they are now, and not from the last commit" },
 } :: { [string]: nietz.Param }
 
+--- The names of files that say which dependencies a project has, as patterns.
+local MANIFESTS = {
+	"^package%.json$",
+	"^package%-lock%.json$",
+	"^npm%-shrinkwrap%.json$",
+	"^yarn%.lock$",
+	"^pnpm%-lock%.yaml$",
+	"^bun%.lockb?$",
+	"^requirements.*%.txt$",
+	"^constraints.*%.txt$",
+	"^pyproject%.toml$",
+	"^setup%.py$",
+	"^setup%.cfg$",
+	"^poetry%.lock$",
+	"^uv%.lock$",
+	"^Pipfile$",
+	"^Pipfile%.lock$",
+	"^Gemfile$",
+	"^Gemfile%.lock$",
+	"^composer%.json$",
+	"^composer%.lock$",
+	"^mix%.exs$",
+	"^mix%.lock$",
+}
 --- How many names of files are shown.
 local MAX_NAMES = 5
 --- How much of the end of an output is shown, in bytes.
@@ -119,24 +153,29 @@ local function remove(tree: git.Handle)
 	end
 end
 
---- Runs `--setup` in a worktree of its own, and returns that with what it has installed.
-local function run_setup(params: nietz.Values, run: string, start: string): (git.Handle, git.Dependencies)
-	local branch = `nietz/{run}-setup`
-	git.branch(branch, start)
-	local tree = git.worktree({ name = "setup", branch = branch })
-	ui.status(`setting up: {params.setup}`)
-	local ran = tree:exec({
+--- Returns what runs the setup.
+local function setup_command(params: nietz.Values): git.Command
+	return {
 		shell = params.setup,
 		seconds = params.setup_seconds,
 		repeatable = true,
 		read = if #params.setup_read > 0 then params.setup_read else nil,
-	})
+	}
+end
+
+--- Runs `--setup` in a worktree of its own, and returns that with what it has installed.
+local function run_setup(command: git.Command, run: string, start: string): (git.Handle, git.Dependencies)
+	local branch = `nietz/{run}-setup`
+	git.branch(branch, start)
+	local tree = git.worktree({ name = "setup", branch = branch })
+	ui.status(`setting up: {command.shell}`)
+	local ran = tree:exec(command)
 	ui.status("")
 	if ran.over ~= "exit" or ran.exit ~= 0 then
 		local how = if ran.over == "exit" then `ended with {ran.exit}` else `was ended by its limit: {ran.over}`
 		ui.say("```\n" .. tail(ran.output) .. "\n```")
 		remove(tree)
-		nietz.fail(`the setup \`{params.setup}\` {how}`, "what it wrote stands above; if it needs the network: --allow-net")
+		nietz.fail(`the setup \`{command.shell}\` {how}`, "what it wrote stands above; if it needs the network: --allow-net")
 	end
 	return tree, tree:dependencies()
 end
@@ -149,22 +188,73 @@ function workplace.new(params: nietz.Values, run: string): Workplace
 	local head = git.head()
 	local start = start_commit(params, head.commit)
 	local found, setup = git.dependencies(), nil
-	if params.setup ~= nil then
-		local tree, installed = run_setup(params, run, start)
+	local installs = if params.setup ~= nil then setup_command(params) else nil
+	if installs ~= nil then
+		local tree, installed = run_setup(installs, run, start)
 		setup = tree
 		-- A setup that fetches into caches installs nothing here.
 		found = if #installed.folders > 0 then installed else found
 	end
 	say_dependencies(found)
-	return { start = start, project = head.top, dependencies = found, setup = setup, validation = nil }
+	return { start = start, project = head.top, dependencies = found, setup = setup, setup_command = installs, validation = nil }
 end
 
---- Runs a command in a worktree of the session.
-function workplace.exec(self: Workplace, tree: git.Handle, command: git.Command, builds: git.Builds?): git.Ran
+--- Runs a command in a worktree of the session. With `keep`, what it installs into the folders of dependencies is there for the
+--- worktree's next commands; in the place that they are from nothing changes.
+function workplace.exec(self: Workplace, tree: git.Handle, command: git.Command, builds: git.Builds?, keep: boolean?): git.Ran
 	local given = table.clone(command)
-	given.dependencies = self.dependencies
 	given.builds = builds
-	return tree:exec(given)
+	local own = self.validation
+	local installed = if own ~= nil then own.installed[tree.name] else nil
+	local has_setup = self.setup_command ~= nil
+	if installed ~= nil and installed.failed ~= nil then
+		return { over = "exit", exit = 1, output = installed.failed }
+	elseif installed == nil or not has_setup then
+		given.dependencies = self.dependencies
+	end
+	if keep and given.dependencies ~= nil then
+		given.dependencies = table.clone(given.dependencies)
+		given.dependencies.keep = true
+	end
+	local ran = tree:exec(given)
+	if installed ~= nil and not has_setup and ran.exit ~= 0 then
+		local names = names_text(installed.files)
+		ran.output ..= `\n[what {names} asks for now is not installed for validation: --setup CMD installs it, such as --setup "npm ci"]`
+	end
+	return ran
+end
+
+--- Looks whether a commit asks for other dependencies than the start commit. Where it does, the setup is run again in the worktree
+--- that stands at it, without the keys of registries, which the work's own scripts could read: what the work's own commands have
+--- installed validates nothing.
+local function install(self: Workplace, own: Validation, tree: git.Handle, commit: string)
+	own.installed[tree.name] = nil
+	local files: { string } = {}
+	for _, path in git.changed(self.start, commit) do
+		local name = string.match(path, "[^/]+$") or path
+		for _, pattern in MANIFESTS do
+			if string.find(name, pattern) ~= nil then
+				table.insert(files, path)
+				break
+			end
+		end
+	end
+	if #files == 0 then
+		return
+	end
+	local installed: Installed = { files = files, failed = nil }
+	local again = self.setup_command
+	if again ~= nil then
+		local command = table.clone(again)
+		command.read = nil
+		local ran = tree:exec(command)
+		if ran.over ~= "exit" or ran.exit ~= 0 then
+			local how = if ran.over == "exit" then `ended with {ran.exit}` else `was ended by its limit: {ran.over}`
+			local why = `the setup \`{command.shell}\`, run again without --setup-read because of {names_text(files)}, {how}:`
+			installed.failed = `{why}\n{workplace.localize(self, tree, ran.output)}`
+		end
+	end
+	own.installed[tree.name] = installed
 end
 
 --- Returns what a command wrote in a worktree without the places of this session: its own paths are relative.
@@ -184,7 +274,7 @@ function workplace.prepare_validation(self: Workplace, run: string, commands: { 
 	local branch = `nietz/{run}-validation`
 	git.branch(branch, self.start)
 	local tree = git.worktree({ name = "validation", branch = branch })
-	self.validation = { tree = tree, busy = false }
+	self.validation = { tree = tree, busy = false, installed = {} }
 	local runs = {}
 	for _, command in commands do
 		ui.status(`before the first change: {command.shell}`)
@@ -203,11 +293,13 @@ function workplace.validate<R>(self: Workplace, tree: git.Handle, commit: string
 	if own == nil then
 		return run(tree, nil)
 	elseif own.busy then
+		install(self, own, tree, commit)
 		return run(tree, { of = own.tree.name })
 	end
 	own.busy = true
 	local ok, result: any = pcall(function()
 		own.tree:move(commit)
+		install(self, own, own.tree, commit)
 		return run(own.tree, { keep = false })
 	end)
 	own.busy = false

@@ -2,14 +2,12 @@
 --- The two calls of models in a session: an analysis, which looks and changes nothing, and a fix.
 
 local excerpts = require("./excerpts")
-local git = require("@nietz/git")
 local list = require("../common/list")
 local llm = require("@nietz/llm")
 local programs = require("../common/programs")
 local recall = require("../common/memory/recall")
 local results = require("../common/memory/results")
 local run_comparison = require("./run_comparison")
-local single_tests = require("./single_tests")
 local spec = require("../common/memory/spec")
 local state = require("./state")
 local template = require("@nietz/template")
@@ -114,23 +112,9 @@ local function tried_strategies(self: state.Session): { string }
 	return lines
 end
 
---- Returns what to run for a command that asks for a single test, or nil.
-local function single_test(self: state.Session, command: string): git.Command?
-	return if self.single_test then single_tests.resolve(self.single_test, command) else nil
-end
-
---- Returns the commands that may be run, for a prompt.
-local function allowed_commands(self: state.Session): string
-	local known = programs.describe_allowed(self.limits) or ""
-	if self.single_test ~= nil then
-		known ..= `, and single tests as \`{single_tests.describe(self.single_test)}\``
-	end
-	return known
-end
-
 --- Lets the model work with tools; returns how it ended, a detail and the reply. The files that it reads are noted.
 local function run_model(self: state.Session, what: string, writing: boolean, request: llm.Chat): (string, string, llm.Reply?)
-	local used: tools.Usage = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
+	local used = tools.usage()
 	local read: { string } = {}
 	local offered, rejected = tools.offer({
 		tree = self.tree,
@@ -139,9 +123,6 @@ local function run_model(self: state.Session, what: string, writing: boolean, re
 		params = self.limits,
 		writing = writing,
 		running = true,
-		single_test = function(command: string): git.Command?
-			return single_test(self, command)
-		end,
 		validates = { self.params.test },
 		on_progress = function(now: string)
 			ui.status(`{what}: {now}`)
@@ -158,6 +139,10 @@ local function run_model(self: state.Session, what: string, writing: boolean, re
 	})
 	request.model, request.label, request.tools, request.rejected = self.model, what, offered, rejected
 	local status, detail, reply = tool_loop.run(self.limits, request, used)
+	if used.ended_by == "seconds" then
+		-- Whatever its time is used up by, a model that is late is late.
+		status = "timeout"
+	end
 	ui.status("")
 	self.read_paths = read
 	self.tokens += used.input + used.output
@@ -184,7 +169,7 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 		memory = recall.for_model(self.similar_past, self.known_patterns),
 		known = #self.known_patterns > 0,
 		known_name = if #self.known_patterns > 0 then " Take the name of a known pattern if it is that one." else "",
-		commands = allowed_commands(self),
+		commands = programs.describe_allowed(self.limits) or "",
 		max_tools = self.params.max_tools,
 	})
 	local status, detail, reply = run_model(self, "analysing", false, {

@@ -58,9 +58,15 @@ options.PARAMS = {
 		help = "Files that tests take from the start, such as 'tests/**'; what the command names is protected anyway",
 	},
 	max_tools = { type = "integer", default = 50, min = 1, max = 1000, help = "Tool calls of one analysis or fix" },
+	max_turns = { type = "integer", default = 50, min = 1, max = 1000, help = "Replies of the model in one analysis or fix" },
 	idle = { type = "number", default = 120, min = 1, max = 86400, help = "Seconds without a sign of life that end an analysis or a fix" },
 	attempt_seconds = { type = "number", default = 1800, min = 1, max = 86400, help = "Seconds that one analysis or fix may take" },
-	attempt_tokens = { type = "integer", default = 1000000, min = 1, help = "Tokens that one analysis or fix may use" },
+	attempt_tokens = {
+		type = "integer",
+		default = 1000000,
+		min = 1,
+		help = "Tokens that one analysis or fix may use; of those from the provider's cache ten count as one",
+	},
 	test_seconds = { type = "number", default = 120, min = 5, max = 600, help = "Seconds that the tests may take" },
 } :: { [string]: nietz.Param }
 

@@ -8,7 +8,6 @@ local nietz = require("@nietz")
 local recall = require("../common/memory/recall")
 local report = require("../common/memory/parsers/report")
 local results = require("../common/memory/results")
-local single_tests = require("./single_tests")
 local workplace = require("../common/workplace")
 
 local state = {}
@@ -41,8 +40,6 @@ export type Session = {
 	guards: guards.Guards,
 	--- The repository's files, as prompts list them.
 	repo_listing: string,
-	--- How a single test is run, where the runner is known.
-	single_test: single_tests.Form?,
 	--- Of each execution: its results, its commit, git's id of the tree of its files, and what it wrote.
 	results: { results.Results },
 	commits: { string },

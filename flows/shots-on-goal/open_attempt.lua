@@ -80,7 +80,7 @@ function open_attempt.begin(self: state.Session, goal: state.Goal, model: string
 		model = model,
 		attempt_type = kind,
 	})
-	local used: tools.Usage = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
+	local used = tools.usage()
 	local shot = progress.begin(self, goal, `{kind} {id} ({model})`)
 	local function on_progress(what: string)
 		progress.update(self, shot, what)
@@ -188,8 +188,11 @@ function open_attempt.record_result(self: state.Session, attempt: OpenAttempt, c
 		cached_tokens = attempt.used.cached,
 		cost = attempt.used.cost,
 		tool_calls = attempt.used.calls,
+		turns = attempt.used.turns,
+		left_out = attempt.used.left_out,
 	})
 	self.tokens += attempt.used.input + attempt.used.output
+	self.counted_tokens += tools.counted_tokens(attempt.used)
 	self.cost = if self.cost and attempt.used.cost then self.cost + attempt.used.cost else nil
 	return id
 end
@@ -223,7 +226,7 @@ end
 
 --- Returns the limit of the session that forbids one more attempt, or nil.
 function open_attempt.limit_reached(self: state.Session): string?
-	if self.tokens >= self.params.session_tokens then
+	if self.counted_tokens >= self.params.session_tokens then
 		return `the session's limit of {self.params.session_tokens} tokens`
 	elseif self.params.session_cost ~= nil and self.cost == nil then
 		return "the session's cost is limited, and a price is not known"

@@ -58,6 +58,8 @@ function recorded_tools.offer(
 		builds = nil,
 		params = self.params,
 		writing = writing,
+		running = true,
+		protected = { start = self.start_commit, globs = self.protected_globs },
 		validates = validates,
 		on_progress = on_progress,
 		used = used,

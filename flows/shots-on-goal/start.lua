@@ -147,6 +147,7 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		attempts = 0,
 		breakdowns = 0,
 		tokens = used.tokens,
+		counted_tokens = used.tokens,
 		cost = used.cost,
 		started_at = clock.unix(),
 		stop_reason = nil,

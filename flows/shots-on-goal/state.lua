@@ -107,6 +107,8 @@ export type Session = {
 	attempts: number,
 	breakdowns: number,
 	tokens: number,
+	--- The tokens as limits count them: those that came from a provider's cache less.
+	counted_tokens: number,
 	--- US dollars; nil once something was used whose price is not known.
 	cost: number?,
 	started_at: number,

@@ -246,7 +246,7 @@ fn open_failure(path: &str, error: Errno) -> Failure {
     match error {
         Errno::XDEV => refused(path, "leads out of the worktree"),
         Errno::LOOP => refused(path, "leads through a link"),
-        Errno::NOENT => invalid("does not exist").hint("`find` and `list` show what does"),
+        Errno::NOENT => invalid("does not exist").hint("look which files there are: paths begin at the top folder"),
         Errno::NOTDIR => invalid("has a file where it needs a folder"),
         Errno::ISDIR => invalid("is a folder"),
         Errno::NXIO => invalid("is not a plain file"),

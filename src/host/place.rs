@@ -14,6 +14,8 @@ pub(crate) struct CommandPlace {
     pub project: PathBuf,
     /// The worktree's folder for builds.
     pub builds: Option<PathBuf>,
+    /// Where the worktree keeps what its commands have written to dependencies.
+    pub written: Option<PathBuf>,
     /// What the command sees of the repository.
     pub git: Option<GitView>,
 }
@@ -22,7 +24,7 @@ impl CommandPlace {
     /// Returns a place that is a folder and nothing else.
     pub(crate) fn only(folder: &Path) -> CommandPlace {
         let (start, project) = (folder.to_owned(), folder.to_owned());
-        CommandPlace { folder: folder.to_owned(), start, project, builds: None, git: None }
+        CommandPlace { folder: folder.to_owned(), start, project, builds: None, written: None, git: None }
     }
 }
 

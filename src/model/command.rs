@@ -34,7 +34,7 @@ pub struct ExecCommand {
 }
 
 /// Folders of dependencies that a command finds in its worktree, at the same paths. It may write there; what it writes is
-/// thrown away, or where the system can do no better, refused.
+/// kept apart from them and thrown away, at the latest with the worktree, or where the system can do no better, refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenDependencies {
@@ -42,6 +42,9 @@ pub struct GivenDependencies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     pub folders: Vec<GivenFolder>,
+    /// Whether what the command writes there is kept for those later commands in its worktree that keep it, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep: bool,
 }
 
 /// A folder of dependencies: its path, and the digest by which it was found.

@@ -111,7 +111,7 @@ fn the_first_shot_succeeds_and_everything_is_on_record() {
     assert_eq!(column(&env, "validation_run", "exit_code"), [0]);
     assert_eq!(column(&env, "merge", "result_commit_sha"), [git(&env.workspace(), ["rev-parse", "nietz/r1"])]);
     assert_eq!(column(&env, "session_end", "final_status"), ["success"]);
-    assert_eq!(rows(&env, "attempt_tool").len(), 16);
+    assert_eq!(rows(&env, "attempt_tool").len(), 17);
     for entry in std::fs::read_dir(env.path(".nietz/shots-on-goal/r1")).unwrap() {
         let path = entry.unwrap().path();
         let checked = env.nietz(["check", path.to_str().unwrap()]).go();
@@ -174,7 +174,7 @@ fn a_failed_shot_is_broken_down_and_the_parts_are_merged() {
     assert_eq!(rows(&env, "merge").len(), 6);
     // The breakdown could not write: that tool was not there.
     let tools: Vec<Value> = rows(&env, "attempt_tool").into_iter().filter(|row| row["attempt_id"] == 2).collect();
-    assert_eq!(tools.len(), 7);
+    assert_eq!(tools.len(), 9);
     assert_eq!(column(&env, "tool_call", "tool_name")[1..3], ["write_file", "list_folder"]);
     assert_eq!(column(&env, "tool_call", "output")[1], "error: there is no tool \"write_file\"");
     assert_eq!(column(&env, "goal_end", "status"), ["success"; 4]);

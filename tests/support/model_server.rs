@@ -363,7 +363,7 @@ impl Response {
     }
 
     /// Sets the count of input tokens, and how many of them were read from a cache and written to it.
-    fn counted(self, input: u64, read: u64, written: u64) -> Response {
+    pub fn counted(self, input: u64, read: u64, written: u64) -> Response {
         self.reply(|reply| {
             reply.usage.0 = input;
             reply.cache = Some((read, written));

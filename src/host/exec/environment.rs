@@ -47,7 +47,8 @@ struct Toolchain {
 #[derive(PartialEq, Eq)]
 enum ExportRule {
     Always,
-    /// With the network, the tool would download into the folder, which the command cannot write.
+    /// With the network, the tool would download into the folder, which the command cannot write: it uses its private home, or
+    /// a view that [`caches`] names.
     WithoutNetwork,
     /// Only through [`PASSED`], if the user's own environment names the folder.
     IfNamed,
@@ -62,7 +63,7 @@ const TOOLCHAINS: &[Toolchain] = &[
         variable: "CARGO_HOME",
         home: ".cargo",
         parts: &["bin", "registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"],
-        export: ExportRule::Always,
+        export: ExportRule::WithoutNetwork,
     },
     Toolchain { variable: "GOPATH", home: "go", parts: &["pkg", "bin"], export: ExportRule::WithoutNetwork },
     Toolchain { variable: "GOROOT", home: "sdk", parts: &[""], export: ExportRule::IfNamed },
@@ -101,7 +102,7 @@ pub(super) fn of(
     for toolchain in TOOLCHAINS {
         let exported = match toolchain.export {
             ExportRule::Always => true,
-            ExportRule::WithoutNetwork => !grants.net,
+            ExportRule::WithoutNetwork => !grants.net || grants.no_sandbox,
             ExportRule::IfNamed => false,
         };
         if exported && let Some(folder) = folder(ours, toolchain).filter(|folder| folder.is_dir()) {
@@ -146,11 +147,26 @@ const CACHES: &[(&str, Option<&str>)] = &[
     (".m2/wrapper", None),
 ];
 
-/// Returns the caches that are there and may be shown.
-pub(super) fn caches(ours: &BTreeMap<String, String>, kept: &ProtectedPlaces) -> Vec<(PathBuf, Option<&'static str>)> {
-    let Some(home) = ours.get("HOME").map(Path::new) else { return Vec::new() };
-    let all = CACHES.iter().map(|(place, variable)| (kept.resolve_visible(&home.join(place)), *variable));
-    all.filter_map(|(place, variable)| Some((place?, variable))).collect()
+/// A cache of the user's that is shown, and the variable with its value by which commands find it.
+pub(super) struct Cache {
+    pub place: PathBuf,
+    pub variable: Option<(&'static str, PathBuf)>,
+}
+
+/// Returns the caches that are there and may be shown. With the network, Cargo's registry is one: it downloads into it.
+pub(super) fn caches(ours: &BTreeMap<String, String>, kept: &ProtectedPlaces, grants: &Grants) -> Vec<Cache> {
+    let home = ours.get("HOME").map(Path::new);
+    let below_home = CACHES.iter().filter_map(|(place, variable)| {
+        let place = kept.resolve_visible(&home?.join(place))?;
+        Some(Cache { variable: variable.map(|name| (name, place.clone())), place })
+    });
+    let cargo = folder(ours, &TOOLCHAINS[CARGO]).filter(|_| grants.net);
+    let of_cargo = cargo.iter().flat_map(|folder| ["registry", "git"].map(|part| (folder, folder.join(part))));
+    let of_cargo = of_cargo.filter_map(|(folder, place)| {
+        let place = kept.resolve_visible(&place)?;
+        Some(Cache { place, variable: Some((TOOLCHAINS[CARGO].variable, folder.clone())) })
+    });
+    below_home.chain(of_cargo).collect()
 }
 
 /// Returns the folders of programs and toolchains that a command may read, with links resolved.

@@ -261,16 +261,18 @@ impl Policy {
         let mut mounts = Mounts::default();
         let mut kept_folders = vec![folder.to_owned(), private.to_owned()];
         if let Some(given) = &command.dependencies {
-            add_dependencies(&mut mounts, given, place, (kept, private))?;
+            let written = place.written.as_deref().filter(|_| given.keep);
+            kept_folders.extend(written.map(Path::to_owned));
+            add_dependencies(&mut mounts, given, place, (kept, private, written.unwrap_or(private)))?;
             let sources = mounts.dependencies.iter().map(|view| &view.source);
             let bases = sources.clone().filter_map(|source| kept.resolve_visible(&environment::python_base(source)?));
             read.extend(bases.chain(sources.cloned()));
         }
         let mut variables = BTreeMap::new();
-        for (at, (source, name)) in environment::caches(&commands.environment, kept).into_iter().enumerate() {
-            mounts.caches.push(View::new(&source, &source, private, &format!("cache-{at}"))?);
-            read.push(source.clone());
-            variables.extend(name.map(|name| (name.to_owned(), source.display().to_string())));
+        for (at, cache) in environment::caches(&commands.environment, kept, &commands.grants).into_iter().enumerate() {
+            mounts.caches.push(View::new(&cache.place, &cache.place, private, &format!("cache-{at}"))?);
+            read.push(cache.place);
+            variables.extend(cache.variable.map(|(name, value)| (name.to_owned(), value.display().to_string())));
         }
         if let (Some(BuildFolder { keep, .. }), Some(builds)) = (&command.builds, &place.builds) {
             std::fs::create_dir_all(builds).map_err(|error| Failure::io(builds, "create", &error))?;
@@ -342,7 +344,7 @@ fn add_dependencies(
     mounts: &mut Mounts,
     given: &GivenDependencies,
     place: &CommandPlace,
-    (kept, private): (&ProtectedPlaces, &Path),
+    (kept, private, written): (&ProtectedPlaces, &Path, &Path),
 ) -> Result<()> {
     let (folder, project) = (&place.folder, &place.project);
     for (at, given) in given.folders.iter().enumerate() {
@@ -353,7 +355,7 @@ fn add_dependencies(
         }
         // It may be a link, and the project somebody else's.
         let source = kept.resolve_visible(&source).ok_or_else(|| hidden_dependencies(&given.path))?;
-        mounts.dependencies.push(View::new(&source, &folder.join(&given.path), private, &format!("given-{at}"))?);
+        mounts.dependencies.push(View::new(&source, &folder.join(&given.path), written, &format!("given-{at}"))?);
         mounts.editable.extend(given.editable.iter().cloned());
     }
     // A folder around the command's own would hide them.

@@ -298,6 +298,7 @@ impl Repository {
         let place = CommandPlace {
             start: if start.is_dir() { start } else { tree.folder.clone() },
             builds: Some(worktrees::builds_folder(&self.tree(builds.unwrap_or(&command.tree))?.folder)),
+            written: Some(worktrees::written_folder(&tree.folder)),
             folder: tree.folder,
             project,
             git: self.view(&command.tree).map_err(|why| self.remark(format!("commands see no history: {why}"))).ok(),

@@ -83,6 +83,7 @@ impl Repository {
         let _lock = self.lock_worktrees()?;
         remove_folder(&removal_folder(&folder))?;
         remove_folder(&builds_folder(&folder))?;
+        remove_folder(&written_folder(&folder))?;
         remove_folder(&git_dir)?;
         Ok(true)
     }
@@ -189,6 +190,7 @@ impl Worktree<'_> {
             remove_folder(&self.git_dir)?;
         }
         remove_folder(&gone)?;
+        remove_folder(&written_folder(&self.folder))?;
         remove_folder(&builds_folder(&self.folder))
     }
 }
@@ -196,6 +198,11 @@ impl Worktree<'_> {
 /// Returns the folder for what commands in a worktree build. It is beside the worktree, whose restoration spares it.
 pub(super) fn builds_folder(folder: &Path) -> PathBuf {
     folder.with_extension("builds")
+}
+
+/// Returns the folder for what commands in a worktree have written to its dependencies. It is spared, too.
+pub(super) fn written_folder(folder: &Path) -> PathBuf {
+    folder.with_extension("written")
 }
 
 /// Returns the folder of a worktree during its removal.

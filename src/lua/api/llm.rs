@@ -37,6 +37,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .pure("render", personas::render)?
         .pure("check", schema::check)?
         .pure("encode", json_module::encode)?
+        .pure("window", window)?
         .build();
     vm.lua.set_app_data(MessageCache::default());
     Ok(ModuleBuilder::new(vm)?
@@ -309,6 +310,8 @@ const FIELDS: &[&str] = &[
     "tools",
     "tool_choice",
     "rejected",
+    "on_reply",
+    "left_out",
     "rounds",
     "stream",
     "label",

@@ -140,6 +140,9 @@ impl CallContext<'_> {
             400 if server_error.message.to_ascii_lowercase().contains("api key") => 401,
             status => status,
         };
+        if matches!(meant, 400 | 413 | 422) && server_error.is_about_the_window() {
+            return self.window_error(&server_error.message);
+        }
         let mut error = self.error_for_status(meant, retry_after, &server_error.message);
         // Python servers refuse unknown parts of a body with 422.
         error.refusal = matches!(meant, 400 | 422).then(|| Box::new(server_error.refusal));
@@ -149,6 +152,9 @@ impl CallContext<'_> {
     /// Returns the error that a provider reported within a stream that began with a good status.
     pub(super) fn stream_error(&self, error: &Value) -> AttemptError {
         let server_error = ServerError::from_json(error);
+        if server_error.is_about_the_window() {
+            return self.window_error(&server_error.message);
+        }
         let kind = server_error.kind.to_ascii_lowercase();
         let status = match kind.split_whitespace().next().and_then(|word| word.parse::<u16>().ok()) {
             Some(status @ 400..=599) => status,
@@ -162,6 +168,13 @@ impl CallContext<'_> {
             _ => 500,
         };
         self.error_for_status(status, None, &server_error.message)
+    }
+
+    /// Returns the error of a conversation that is longer than the model's window.
+    fn window_error(&self, server_message: &str) -> AttemptError {
+        let message = format!("{}/{} takes in no more: {}", self.provider.name, self.model, self.quote(server_message));
+        AttemptError::new(RetryAdvice::Never, Code::ContextExceeded, message)
+            .hint("shorten what is sent, or name a model with a longer window (`nietz models`)")
     }
 
     /// Returns the failure of a provider that was asked for the list of its models.
@@ -257,7 +270,27 @@ const UNKNOWN_MODEL_WORDS: &[&str] = &[
     "has been decommissioned",
 ];
 
+/// What servers say where a request is longer than the model's window, in lower case: its code, or words of its message.
+const FULL_WINDOW_CODES: &[&str] = &["context_length_exceeded", "exceed_context_size", "model_context_window_exceeded"];
+const FULL_WINDOW_WORDS: &[&str] = &[
+    "maximum context length",
+    "maximum prompt length",
+    "context window",
+    "prompt is too long",
+    "input is too long",
+    "input token count",
+    "available context size",
+    "context limit",
+];
+
 impl ServerError {
+    /// Tells whether the server says that the request is longer than the model's window.
+    fn is_about_the_window(&self) -> bool {
+        let (kind, message) = (self.kind.to_ascii_lowercase(), self.message.to_ascii_lowercase());
+        FULL_WINDOW_CODES.iter().any(|code| kind.contains(code))
+            || FULL_WINDOW_WORDS.iter().any(|words| message.contains(words))
+    }
+
     /// Tells whether the server says that it does not have the model, or has it no more.
     fn is_about_an_unknown_model(&self) -> bool {
         let (kind, message) = (self.kind.to_ascii_lowercase(), self.message.to_ascii_lowercase());

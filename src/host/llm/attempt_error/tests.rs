@@ -43,3 +43,24 @@ fn what_a_refusal_names_is_found_wherever_it_stands() {
         assert_eq!(refusal.param, param);
     }
 }
+
+#[test]
+fn a_conversation_that_is_longer_than_the_window_is_known_by_the_words_of_each_server() {
+    for body in [
+        r#"{"error": {"message": "no", "type": "invalid_request_error", "code": "context_length_exceeded"}}"#,
+        r#"{"error": {"message": "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."}}"#,
+        r#"{"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum"}}"#,
+        r#"{"type": "error", "error": {"type": "invalid_request_error", "message": "input length and `max_tokens` exceed context limit"}}"#,
+        r#"[{"error": {"code": 400, "message": "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576)."}}]"#,
+        r#"{"error": {"code": 400, "type": "exceed_context_size_error", "message": "the request exceeds the available context size"}}"#,
+    ] {
+        assert!(ServerError::read(body).is_about_the_window(), "{body}");
+    }
+    for body in [
+        r#"{"error": {"message": "max_tokens is too large: 99999"}}"#,
+        r#"{"error": {"message": "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000", "code": "rate_limit_exceeded"}}"#,
+        r#"{"error": {"message": "the prompt violates the policy"}}"#,
+    ] {
+        assert!(!ServerError::read(body).is_about_the_window(), "{body}");
+    }
+}

@@ -83,7 +83,7 @@ impl Engine {
         let room = self.transformer.context.saturating_sub(prompt.len());
         if room < 16 {
             return Err(Failure::new(
-                Code::ModelRefused,
+                Code::ContextExceeded,
                 format!("{} tokens are more than local/{} can read", prompt.len(), self.model),
             )
             .because(format!("the most that it takes is {}, its reply included", self.transformer.context))

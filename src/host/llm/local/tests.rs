@@ -241,7 +241,7 @@ fn a_stop_is_heard_before_the_next_layer() {
 fn a_conversation_that_is_too_long_is_refused() {
     let Some(mut engine) = engine() else { return };
     let failure = engine.chat(&request(&"one two three ".repeat(9_000)), 0, &mut |_| (), &|| false);
-    assert_eq!(failure.expect_err("too long").code, Code::ModelRefused);
+    assert_eq!(failure.expect_err("too long").code, Code::ContextExceeded);
 }
 
 /// SplitMix64, so that the schemas are the same in each run.

@@ -2,8 +2,8 @@
 --- How one test alone is run, derived from the user's own command: models look at a failure more closely that way. Only the
 --- runner's own filter is added, and only to a command of plain words, which needs no shell.
 
+local command_words = require("./command_words")
 local git = require("@nietz/git")
-local programs = require("../common/programs")
 
 local single_tests = {}
 
@@ -101,7 +101,7 @@ end
 
 --- Returns what to run for a model's command that asks for a single test in this form, or nil where it is something else.
 function single_tests.resolve(form: Form, command: string): git.Command?
-	local words = programs.split_words(command)
+	local words = command_words.split(command)
 	if words == nil or #words <= #form.words then
 		return nil
 	end
@@ -112,6 +112,30 @@ function single_tests.resolve(form: Form, command: string): git.Command?
 		end
 	end
 	return { program = words }
+end
+
+--- Returns how each of these commands runs one test alone, as an example; of those alone where that is known.
+function single_tests.examples(commands: { string }): { string }
+	local examples = {}
+	for _, whole in commands do
+		local form = single_tests.derive(whole)
+		if form ~= nil then
+			table.insert(examples, single_tests.describe(form))
+		end
+	end
+	return examples
+end
+
+--- Returns what to run for a model's command that asks for a single test of one of these commands, or nil.
+function single_tests.find(commands: { string }, command: string): git.Command?
+	for _, whole in commands do
+		local form = single_tests.derive(whole)
+		local single = if form ~= nil then single_tests.resolve(form, command) else nil
+		if single ~= nil then
+			return single
+		end
+	end
+	return nil
 end
 
 return single_tests

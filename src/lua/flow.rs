@@ -250,7 +250,10 @@ impl Flow {
         let resumed = self.vm.slice(|| thread.resume::<MultiValue>((function.clone(), argument)))?;
         let mut values = resumed.map_err(|error| vm_errors::from_error(&error))?.into_iter();
         if thread.is_resumable() {
-            return Err(Failure::new(Code::FlowInvalid, "migrations, rules and reports may only compute: no effect in them"));
+            return Err(Failure::new(
+                Code::FlowInvalid,
+                "migrations, rules and reports may only compute: no effect in them",
+            ));
         }
         let succeeded = matches!(values.next(), Some(LuaValue::Boolean(true)));
         let value = values.next().unwrap_or(LuaValue::Nil);

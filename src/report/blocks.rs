@@ -16,6 +16,7 @@ const DEEPEST: usize = 20;
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 240.0;
 const LEFT: f64 = 44.0;
+const RIGHT: f64 = 36.0;
 const BELOW: f64 = 24.0;
 
 /// One block: what it shows, below its title.
@@ -23,19 +24,47 @@ const BELOW: f64 = 24.0;
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Block {
     /// Markdown.
-    Text { title: Option<String>, text: String },
-    Table { title: Option<String>, columns: Vec<String>, rows: Vec<Vec<Value>> },
+    Text {
+        title: Option<String>,
+        text: String,
+    },
+    Table {
+        title: Option<String>,
+        columns: Vec<String>,
+        rows: Vec<Vec<Value>>,
+    },
     /// Lines over the same steps; a step without a value is `null`.
-    Curve { title: Option<String>, steps: Vec<String>, lines: Vec<Line>, most: Option<f64> },
+    Curve {
+        title: Option<String>,
+        steps: Vec<String>,
+        lines: Vec<Line>,
+        most: Option<f64>,
+    },
     /// Values beside each other, each of `most` or of the largest.
-    Bars { title: Option<String>, bars: Vec<Bar>, most: Option<f64> },
-    Tree { title: Option<String>, nodes: Vec<Node> },
+    Bars {
+        title: Option<String>,
+        bars: Vec<Bar>,
+        most: Option<f64>,
+    },
+    Tree {
+        title: Option<String>,
+        nodes: Vec<Node>,
+    },
     /// What happened when, in order.
-    Timeline { title: Option<String>, events: Vec<Moment> },
+    Timeline {
+        title: Option<String>,
+        events: Vec<Moment>,
+    },
     /// A unified diff.
-    Diff { title: Option<String>, diff: String },
+    Diff {
+        title: Option<String>,
+        diff: String,
+    },
     /// Figures with their names.
-    Cards { title: Option<String>, cards: Vec<Card> },
+    Cards {
+        title: Option<String>,
+        cards: Vec<Card>,
+    },
 }
 
 #[derive(Debug, Deserialize)]
@@ -108,8 +137,9 @@ pub(super) fn read(value: Value) -> Result<Vec<Block>> {
 }
 
 fn wrong(why: String) -> Failure {
-    Failure::new(Code::FlowError, format!("what the flow's report returned cannot be shown: {}", excerpt(&why)))
-        .hint("a block is { type = \"text\", title = …, text = … }, or a table, curve, bars, tree, timeline, diff or cards")
+    Failure::new(Code::FlowError, format!("what the flow's report returned cannot be shown: {}", excerpt(&why))).hint(
+        "a block is { type = \"text\", title = …, text = … }, or a table, curve, bars, tree, timeline, diff or cards",
+    )
 }
 
 impl Block {
@@ -136,7 +166,9 @@ impl Block {
     pub(super) fn shown(&self) -> Value {
         let title = |title: &Option<String>| title.as_deref().map(|title| line(title).into_owned());
         match self {
-            Block::Text { title: name, text } => json!({ "type": "text", "title": title(name), "html": prose::html(text) }),
+            Block::Text { title: name, text } => {
+                json!({ "type": "text", "title": title(name), "html": prose::html(text) })
+            }
             Block::Table { title: name, columns, rows } => {
                 let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
                 let columns: Vec<_> = columns.iter().map(|column| line(column)).collect();
@@ -144,7 +176,8 @@ impl Block {
             }
             Block::Curve { title: name, steps, lines, most } => curve(title(name), steps, lines, *most),
             Block::Bars { title: name, bars, most } => {
-                let most = most.unwrap_or_else(|| bars.iter().map(|bar| bar.value).fold(0.0, f64::max)).max(f64::EPSILON);
+                let most =
+                    most.unwrap_or_else(|| bars.iter().map(|bar| bar.value).fold(0.0, f64::max)).max(f64::EPSILON);
                 let bars = bars.iter().map(|bar| {
                     json!({
                         "name": line(&bar.name), "value": number(bar.value), "note": bar.note.as_deref().map(line),
@@ -214,7 +247,8 @@ fn curve(title: Option<String>, steps: &[String], lines: &[Line], most: Option<f
     let values = || lines.iter().flat_map(|line| line.values.iter().flatten().copied());
     let top = most.unwrap_or_else(|| values().fold(0.0, f64::max)).max(f64::EPSILON);
     let bottom = values().fold(0.0, f64::min);
-    let x = |step: usize| tenth(LEFT + (WIDTH - LEFT - 10.0) * step as f64 / steps.len().saturating_sub(1).max(1) as f64);
+    let x =
+        |step: usize| tenth(LEFT + (WIDTH - LEFT - RIGHT) * step as f64 / steps.len().saturating_sub(1).max(1) as f64);
     let y = |value: f64| tenth(8.0 + (HEIGHT - BELOW - 8.0) * (1.0 - (value - bottom) / (top - bottom)));
     let drawn = lines.iter().enumerate().map(|(index, drawn)| {
         let points = drawn.values.iter().take(steps.len()).enumerate();
@@ -234,8 +268,10 @@ fn curve(title: Option<String>, steps: &[String], lines: &[Line], most: Option<f
     let every = steps.len().div_ceil(12).max(1);
     let marks = steps.iter().enumerate().filter(|(step, _)| step % every == 0);
     let marks: Vec<Value> = marks.map(|(step, name)| json!({ "x": x(step), "name": line(name) })).collect();
-    let levels: Vec<Value> =
-        [bottom, (bottom + top) / 2.0, top].iter().map(|level| json!({ "y": y(*level), "name": number(*level) })).collect();
+    let levels: Vec<Value> = [bottom, (bottom + top) / 2.0, top]
+        .iter()
+        .map(|level| json!({ "y": y(*level), "name": number(*level) }))
+        .collect();
     json!({
         "type": "curve", "title": title, "width": WIDTH, "height": HEIGHT, "left": LEFT, "lines": drawn, "marks": marks,
         "levels": levels, "steps": steps.iter().map(|step| line(step)).collect::<Vec<_>>(), "rows": rows.collect::<Vec<_>>(),

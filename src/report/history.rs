@@ -143,7 +143,9 @@ impl RunHistory {
         let written = self.effects.iter().filter(|effect| effect.failure.is_null() && effect.ended.is_some());
         for effect in written {
             let request = &effect.request;
-            let (Some(collection), key) = (request["collection"].as_str(), request["key"].to_string()) else { continue };
+            let (Some(collection), key) = (request["collection"].as_str(), request["key"].to_string()) else {
+                continue;
+            };
             let of_collection = documents.entry(collection).or_default();
             if effect.kind == "delete" {
                 of_collection.shift_remove(&key);

@@ -11,9 +11,9 @@ use minijinja::{AutoEscape, Environment};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::history::{RecordedEffect, RunHistory};
-use super::blocks::Block;
 use super::OwnPart;
+use super::blocks::Block;
+use super::history::{RecordedEffect, RunHistory};
 use super::{cost, documents, prose, readable, timeline, words};
 use crate::error::{Code, Failure, Result};
 use crate::model::budget;
@@ -44,7 +44,10 @@ pub(super) fn html(run: &RunHistory, own: &OwnPart) -> Result<String> {
     // In a script's text, only `<` could end it.
     let data = many.then(|| serde_json::to_string(&effects).unwrap_or_default().replace('<', "\\u003c"));
     let script = if many { format!("; script-src 'sha256-{}'", digest(SCRIPT)) } else { String::new() };
-    let policy = format!("default-src 'none'; style-src 'sha256-{}'{script}; base-uri 'none'; form-action 'none'", digest(STYLE));
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{}'{script}; base-uri 'none'; form-action 'none'",
+        digest(STYLE)
+    );
     let result = &run.result;
     let result_html = result.as_str().or_else(|| result["markdown"].as_str()).map(prose::html);
     let result_text = (!result.is_null()).then(|| clean(&readable(result)));
@@ -59,9 +62,8 @@ pub(super) fn html(run: &RunHistory, own: &OwnPart) -> Result<String> {
     });
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    let failed = |error: minijinja::Error| {
-        Failure::new(Code::TemplateInvalid, format!("the report cannot be written: {error}"))
-    };
+    let failed =
+        |error: minijinja::Error| Failure::new(Code::TemplateInvalid, format!("the report cannot be written: {error}"));
     environment.add_template("blocks.html", BLOCKS).map_err(failed)?;
     let template = environment.template_from_named_str("page.html", PAGE).map_err(failed)?;
     template.render(minijinja::Value::from(minijinja::value::Serde(&values))).map_err(failed)
@@ -141,8 +143,7 @@ fn parts(run: &RunHistory, own: &OwnPart, w: &Value) -> Vec<Value> {
     let has_calls = run.effects.iter().any(|effect| effect.kind == "chat");
     let parts = [
         ("asked", "asked", true),
-        ("came-out", "came_out", !run.result.is_null()),
-        ("own", "own", !own.blocks.is_empty() || own.failure.is_some()),
+        ("came-out", "came_out", !run.result.is_null() || !own.blocks.is_empty() || own.failure.is_some()),
         ("conversation", "conversation", true),
         ("documents", "documents", has_documents),
         ("cost", "cost", has_calls),
@@ -329,7 +330,9 @@ impl ShownTexts {
     /// Returns a value in which each long part that an earlier effect has shown is named by where it stands.
     fn once(&mut self, value: &Value, id: &str) -> Value {
         match value {
-            Value::String(text) if text.len() >= REPEATED => self.named(text.as_bytes(), id).unwrap_or_else(|| value.clone()),
+            Value::String(text) if text.len() >= REPEATED => {
+                self.named(text.as_bytes(), id).unwrap_or_else(|| value.clone())
+            }
             Value::Array(items) => Value::Array(items.iter().map(|item| self.part(item, id)).collect()),
             Value::Object(members) => {
                 Value::Object(members.iter().map(|(name, member)| (name.clone(), self.part(member, id))).collect())

@@ -34,7 +34,8 @@ fn shown<'a>(event: Event<'a>, hidden: &mut Vec<Option<String>>) -> Vec<Event<'a
         Event::Start(Tag::Link { link_type, dest_url, .. }) => {
             let safe = SCHEMES.iter().any(|scheme| dest_url.to_ascii_lowercase().starts_with(scheme));
             let bare = matches!(link_type, LinkType::Autolink | LinkType::Email);
-            let target = if link_type == LinkType::Email { format!("mailto:{dest_url}").into() } else { dest_url.clone() };
+            let target =
+                if link_type == LinkType::Email { format!("mailto:{dest_url}").into() } else { dest_url.clone() };
             let keep = safe || link_type == LinkType::Email;
             hidden.push((!bare || !keep).then(|| dest_url.to_string()));
             match keep {
@@ -44,9 +45,9 @@ fn shown<'a>(event: Event<'a>, hidden: &mut Vec<Option<String>>) -> Vec<Event<'a
         }
         Event::End(TagEnd::Link) => {
             let address = hidden.pop().flatten();
-            let kept = address.as_deref().is_none_or(|address| {
-                SCHEMES.iter().any(|scheme| address.to_ascii_lowercase().starts_with(scheme))
-            });
+            let kept = address
+                .as_deref()
+                .is_none_or(|address| SCHEMES.iter().any(|scheme| address.to_ascii_lowercase().starts_with(scheme)));
             let mut events = if kept { vec![Event::End(TagEnd::Link)] } else { Vec::new() };
             events.extend(address.map(|address| Event::Text(format!(" ({address})").into())));
             events
@@ -89,10 +90,7 @@ mod tests {
         assert_eq!(html("a <img src=x onerror=y> b"), "<p>a &lt;img src=x onerror=y&gt; b</p>\n");
         assert_eq!(html("![cat](https://x.test/cat.png)"), "<p>[cat] (https://x.test/cat.png)</p>\n");
         assert_eq!(html("[go](javascript:alert)"), "<p>go (javascript:alert)</p>\n");
-        assert_eq!(
-            html("[go](https://x.test/)"),
-            "<p><a href=\"https://x.test/\">go</a> (https://x.test/)</p>\n"
-        );
+        assert_eq!(html("[go](https://x.test/)"), "<p><a href=\"https://x.test/\">go</a> (https://x.test/)</p>\n");
         assert_eq!(html("<https://x.test/>"), "<p><a href=\"https://x.test/\">https://x.test/</a></p>\n");
         assert_eq!(html("# Head"), "<h4>Head</h4>\n");
     }

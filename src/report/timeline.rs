@@ -42,7 +42,10 @@ pub(super) struct Bar {
 pub(super) fn of(run: &RunHistory) -> Option<Timeline> {
     let lasting: Vec<_> = run.effects.iter().filter(|effect| effect.duration() > 0).collect();
     let time = BusyTime::new(
-        lasting.iter().filter(|effect| effect.kind != "ask").map(|effect| (effect.began, effect.began + effect.duration())),
+        lasting
+            .iter()
+            .filter(|effect| effect.kind != "ask")
+            .map(|effect| (effect.began, effect.began + effect.duration())),
     );
     if time.length() <= 0.0 {
         return None;

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::schema::source;
 use crate::model::collection::Format;
+use crate::schema::source;
 
 const ENGLISH: &str = include_str!("words/en.yaml");
 const FRENCH: &str = include_str!("words/fr.yaml");

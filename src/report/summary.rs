@@ -63,5 +63,5 @@ fn inline(text: &str) -> String {
 
 /// Makes what a page of others would run, fetch or notify plain text: tags, pictures and names of accounts.
 fn inert(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace("![", "!\\[").replace('@', "@\u{200b}")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace("![", "!\\[").replace('@', "@<!-- -->")
 }

@@ -212,6 +212,8 @@ fn what_others_wrote_is_never_markup() {
     }
     assert!(!page.contains('\u{202e}'), "nothing turns the direction of the text");
     let markdown = env.nietz(["report", "--markdown"]).go().exits(0).stdout;
+    // A comment stands behind each @, so that nobody is called by name.
+    let markdown = markdown.replace("<!-- -->", "");
     assert!(!markdown.contains('<') && !markdown.contains("!["), "{markdown}");
 }
 
@@ -219,8 +221,7 @@ fn what_others_wrote_is_never_markup() {
 fn markdown_fits_a_pull_request() {
     let env = ran("tea", "us all, @ada", "Brew it *slowly*.");
     let markdown = env.nietz(["report", "--markdown"]).go().exits(0).stdout;
-    let shown = markdown.replace('\u{200b}', "~");
-    let (head, rest) = shown.split_once(" of 20").expect("the date stands behind the run");
+    let (head, rest) = markdown.split_once(" of 20").expect("the date stands behind the run");
     let rest = rest.split_once('\n').expect("lines follow").1;
     assert_snapshot!(format!("{head}\n{rest}"), @r#"
     ## two: tea
@@ -235,7 +236,7 @@ fn markdown_fits_a_pull_request() {
 
     **Answer**
 
-    > us all, @�ada
+    > us all, @<!-- -->ada
 
     **Grace**
 

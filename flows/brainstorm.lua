@@ -19,6 +19,7 @@ local options = require("./brainstorm/options")
 local outside_facts = require("./brainstorm/outside_facts")
 local panel = require("./brainstorm/panel")
 local party = require("./brainstorm/party")
+local report = require("./brainstorm/report")
 local rules = require("./brainstorm/rules")
 local session = require("./brainstorm/session")
 local statistics = require("./brainstorm/statistics")
@@ -173,5 +174,6 @@ return nietz.flow({
 			end,
 		},
 	},
+	report = report.blocks,
 	run = run,
 })

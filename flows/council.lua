@@ -17,6 +17,7 @@ local nietz = require("@nietz")
 local options = require("./council/options")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
+local report = require("./council/report")
 local rules = require("./council/rules")
 local selection = require("./council/selection")
 local session = require("./council/session")
@@ -163,5 +164,6 @@ return nietz.flow({
 			end,
 		},
 	},
+	report = report.blocks,
 	run = run,
 })

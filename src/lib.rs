@@ -12,5 +12,6 @@ pub mod journal;
 pub mod host;
 pub mod engine;
 pub mod lua;
+pub(crate) mod report;
 pub mod run;
 pub mod cli;

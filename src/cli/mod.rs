@@ -28,6 +28,7 @@ mod output;
 mod pack;
 mod params;
 mod plan;
+mod report;
 mod resume;
 mod run;
 mod runs;
@@ -74,6 +75,7 @@ enum Verb {
     Resume(resume::ResumeArgs),
     Runs(runs::RunsArgs),
     Log(log::LogArgs),
+    Report(report::ReportArgs),
     Verify(verify::VerifyArgs),
     Check(check::CheckArgs),
     Documents(documents::DocumentsArgs),
@@ -159,6 +161,7 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Resume(args) => resume::run(&machine, args),
         Verb::Runs(args) => runs::run(&machine, args),
         Verb::Log(args) => log::run(&machine, &args),
+        Verb::Report(args) => report::run(&machine, &args),
         Verb::Verify(args) => verify::run(&machine, &args),
         Verb::Check(args) => check::run(&machine, &args),
         Verb::Documents(args) => documents::run(&machine, &args),

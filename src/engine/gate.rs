@@ -538,9 +538,9 @@ impl GateState {
         let EffectRequest { kind, scope, anew, .. } = effect_request;
         let request = self.intern(effect_request, effect)?;
         let (key, at) = (key.to_string(), world.clock());
-        self.writer
-            .append(&Record::Intent(IntentRecord { key: &key, kind, scope, request: &request, prepared, anew, at }))
-            .map(drop)
+        let (label, shown) = effect.facts().speaker();
+        let intent = IntentRecord { key: &key, kind, scope, request: &request, prepared, anew, label, shown, at };
+        self.writer.append(&Record::Intent(intent)).map(drop)
     }
 
     /// Returns a request as it is written: with references to what the journal has already.

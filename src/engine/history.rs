@@ -387,6 +387,8 @@ mod tests {
                 request: &request,
                 prepared: Some(&prepared),
                 anew: false,
+                label: None,
+                shown: false,
                 at: 1,
             };
             writer.append(&Record::Intent(intent)).unwrap();

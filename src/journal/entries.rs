@@ -52,6 +52,12 @@ fn entry(record: ReadRecord<'_>, expander: &mut TextExpander) -> Result<Option<V
             if intent.anew {
                 entry["anew"] = Value::from(true);
             }
+            if let Some(label) = intent.label {
+                entry["label"] = Value::from(label);
+            }
+            if intent.shown {
+                entry["shown"] = Value::from(true);
+            }
             entry
         }
         ReadRecord::Outcome(outcome) => match (outcome.ok, outcome.failure) {

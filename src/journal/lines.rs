@@ -255,6 +255,12 @@ pub struct IntentRecord<'a> {
     /// For a question that is asked in place of others: answers of its scope that stand before this line hold no more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub anew: bool,
+    /// For whom a model speaks in this call: a persona's name, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<&'a str>,
+    /// Whether people see what it says.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shown: bool,
     pub at: u64,
 }
 
@@ -270,6 +276,10 @@ pub struct ReadIntent<'a> {
     pub prepared: Option<&'a RawValue>,
     #[serde(default)]
     pub anew: bool,
+    #[serde(default)]
+    pub label: Option<std::borrow::Cow<'a, str>>,
+    #[serde(default)]
+    pub shown: bool,
     /// Milliseconds since 1970.
     pub at: u64,
 }

@@ -233,6 +233,15 @@ impl Flow {
             .unwrap_or_default())
     }
 
+    /// Returns what the flow shows of a run in a report: blocks, or null where it shows nothing of its own.
+    ///
+    /// # Errors
+    ///
+    /// The failure that its function raised; `flow-invalid` if it yields an effect.
+    pub fn report(&self, run: &Value) -> Result<Value> {
+        self.manifest.report.as_ref().map_or(Ok(Value::Null), |report| self.pure(report, run))
+    }
+
     /// Runs a function that must not perform effects.
     fn pure(&self, function: &mlua::Function, argument: &Value) -> Result<Value> {
         let lua = &self.vm.lua;
@@ -241,7 +250,10 @@ impl Flow {
         let resumed = self.vm.slice(|| thread.resume::<MultiValue>((function.clone(), argument)))?;
         let mut values = resumed.map_err(|error| vm_errors::from_error(&error))?.into_iter();
         if thread.is_resumable() {
-            return Err(Failure::new(Code::FlowInvalid, "migrations and rules may only compute: no effect in them"));
+            return Err(Failure::new(
+                Code::FlowInvalid,
+                "migrations, rules and reports may only compute: no effect in them",
+            ));
         }
         let succeeded = matches!(values.next(), Some(LuaValue::Boolean(true)));
         let value = values.next().unwrap_or(LuaValue::Nil);

@@ -54,8 +54,17 @@ fn many_references_to_one_long_text_are_counted_and_refused() {
     writer.append(&Record::Text(TextRecord { id: &id, text: Some(&text), parts: None })).unwrap();
     let request = Value::Array(vec![json!({ "$text": id }); 3000]);
     let key = "1".repeat(32);
-    let intent =
-        IntentRecord { key: &key, kind: "ask", scope: "/", request: &request, prepared: None, anew: false, at: 1 };
+    let intent = IntentRecord {
+        key: &key,
+        kind: "ask",
+        scope: "/",
+        request: &request,
+        prepared: None,
+        anew: false,
+        label: None,
+        shown: false,
+        at: 1,
+    };
     writer.append(&Record::Intent(intent)).unwrap();
     let ok = request.clone();
     writer
@@ -84,6 +93,8 @@ fn rows_are_looked_for_once_however_many_lines_there_are() {
             request: &request,
             prepared: None,
             anew: false,
+            label: None,
+            shown: false,
             at: 1,
         };
         writer.append(&Record::Intent(intent)).unwrap();
@@ -110,6 +121,8 @@ fn a_broken_journal_of_many_lines_is_cut_in_one_pass() {
             request: &request,
             prepared: None,
             anew: false,
+            label: None,
+            shown: false,
             at: 1,
         };
         writer.append(&Record::Intent(intent)).unwrap();

@@ -77,6 +77,7 @@ mod providers;
 mod recording;
 mod redaction;
 mod remarks;
+mod report;
 mod required_tools;
 mod run_places;
 mod sandbox;

@@ -59,6 +59,8 @@ pub struct Manifest {
     pub main: FlowCommand,
     /// What `nietz run FLOW NAME` runs.
     pub commands: BTreeMap<String, FlowCommand>,
+    /// What shows a run of the flow as blocks, for `nietz report`.
+    pub report: Option<Function>,
 }
 
 /// What a manifest says of its attachments where a pipe brings one, too.
@@ -142,6 +144,7 @@ impl Manifest {
                 "limits",
                 "exec_limits",
                 "budget",
+                "report",
                 "run",
             ],
         );
@@ -211,6 +214,11 @@ impl Manifest {
         if let Some(problem) = exec_limits.problem() {
             reader.tell(invalid(format!("nietz.flow: exec_limits: {problem}")));
         }
+        let report = reader.keep(match table.raw_get::<LuaValue>("report") {
+            Ok(LuaValue::Nil) => Ok(None),
+            Ok(LuaValue::Function(report)) => Ok(Some(report)),
+            _ => Err(invalid("nietz.flow: report must be a function".to_owned())),
+        });
         let summary = main.as_ref().map(|main| main.summary.clone());
         match (reader.end(), name, summary, main) {
             (None, Some(name), Some(summary), Some(main)) => Ok(Manifest {
@@ -226,6 +234,7 @@ impl Manifest {
                 settings,
                 main,
                 commands,
+                report: report.flatten(),
             }),
             (failure, ..) => Err(failure.unwrap_or_else(|| invalid("nietz.flow cannot be read".to_owned()))),
         }

@@ -48,6 +48,10 @@ impl EffectFacts for Chat {
         &[Permission::Llm]
     }
 
+    fn speaker(&self) -> (Option<&str>, bool) {
+        (Some(self.show.label.as_str()).filter(|label| !label.is_empty()), self.show.stream)
+    }
+
     fn conversation(&self) -> &[Rc<HashedMessage>] {
         &self.conversation
     }

@@ -137,6 +137,11 @@ pub trait EffectFacts {
         false
     }
 
+    /// Returns for whom a model speaks in it, and whether people see what it says.
+    fn speaker(&self) -> (Option<&str>, bool) {
+        (None, false)
+    }
+
     /// Tells whether it waits for a person.
     fn asks(&self) -> bool {
         false

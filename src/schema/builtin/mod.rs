@@ -134,6 +134,14 @@ pub const JOURNAL_V2: BuiltinSchema = BuiltinSchema {
     code: Code::JournalBroken,
     text: include_str!("journal.v2.schema.json"),
 };
+/// What a run did, as `nietz report --json` writes it.
+pub const REPORT: BuiltinSchema = BuiltinSchema {
+    name: "report",
+    files: &[],
+    format: Format::Json,
+    code: Code::DocumentInvalid,
+    text: include_str!("report.schema.json"),
+};
 
 /// All kinds of files.
 pub const ALL: &[&BuiltinSchema] = &[
@@ -151,6 +159,7 @@ pub const ALL: &[&BuiltinSchema] = &[
     &NOTIFICATION,
     &JOURNAL_V1,
     &JOURNAL_V2,
+    &REPORT,
 ];
 
 /// The formats of a journal's lines, by the `v` that each line begins with: a new format needs a schema and a row here.

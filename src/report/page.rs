@@ -1,0 +1,386 @@
+//! The page: one file of HTML without a script, or, for very long runs, with one that shows the list of effects piece by piece
+//! and that the page's own policy names by its digest. Nothing in it asks for anything from elsewhere.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use indexmap::IndexMap;
+use minijinja::{AutoEscape, Environment};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::OwnPart;
+use super::blocks::Block;
+use super::history::{RecordedEffect, RunHistory};
+use super::{cost, documents, prose, readable, timeline, words};
+use crate::error::{Code, Failure, Result};
+use crate::model::budget;
+use crate::model::text::{clean, excerpt, line};
+
+const PAGE: &str = include_str!("templates/page.html");
+const BLOCKS: &str = include_str!("templates/blocks.html");
+const STYLE: &str = include_str!("templates/style.css");
+const SCRIPT: &str = include_str!("templates/list.js");
+
+/// The most effects that stand in the page as they are; more are data, which a script shows.
+const EFFECTS: usize = 2_000;
+/// The longest request or outcome in the list of effects, in bytes; the journal has all of it.
+const LONGEST: usize = 60_000;
+/// A part of a request or an outcome that is at least as long, in bytes, stands on the page once.
+const REPEATED: usize = 120;
+/// The colours of speakers, without that of no speaker.
+const COLOURS: usize = 8;
+/// The longest title, in letters.
+const TITLE: usize = 160;
+
+/// Returns the page of a run.
+pub(super) fn html(run: &RunHistory, own: &OwnPart) -> Result<String> {
+    let w = words::of(&run.lang)?;
+    let many = run.effects.len() > EFFECTS;
+    let mut texts = ShownTexts::default();
+    let effects: Vec<Value> = run.effects.iter().map(|effect| shown_effect(effect, &w, &mut texts)).collect();
+    // In a script's text, only `<` could end it.
+    let data = many.then(|| serde_json::to_string(&effects).unwrap_or_default().replace('<', "\\u003c"));
+    let script = if many { format!("; script-src 'sha256-{}'", digest(SCRIPT)) } else { String::new() };
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{}'{script}; base-uri 'none'; form-action 'none'",
+        digest(STYLE)
+    );
+    let result = &run.result;
+    let result_html = result.as_str().or_else(|| result["markdown"].as_str()).map(prose::html);
+    let result_text = (!result.is_null()).then(|| clean(&readable(result)));
+    let values = json!({
+        "w": w, "run": cleaned(run), "title": title(run), "policy": policy, "style": STYLE, "script": SCRIPT,
+        "figures": figures(run, &w), "parts": parts(run, own, &w), "params": params(run),
+        "own": own.blocks.iter().map(Block::shown).collect::<Vec<_>>(), "own_failure": own.failure.as_deref().map(line),
+        "result_html": result_html, "result_text": result_text, "turns": turns(run, &w),
+        "documents": shown_documents(run), "shares": shares(run, &w), "timeline": shown_timeline(run, &w),
+        "surroundings": surroundings(run, &w), "effect_count": run.effects.len(),
+        "effects": if many { Vec::new() } else { effects }, "effects_data": data,
+    });
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    let failed =
+        |error: minijinja::Error| Failure::new(Code::TemplateInvalid, format!("the report cannot be written: {error}"));
+    environment.add_template("blocks.html", BLOCKS).map_err(failed)?;
+    let template = environment.template_from_named_str("page.html", PAGE).map_err(failed)?;
+    template.render(minijinja::Value::from(minijinja::value::Serde(&values))).map_err(failed)
+}
+
+fn digest(text: &str) -> String {
+    STANDARD.encode(Sha256::digest(text.as_bytes()))
+}
+
+/// Returns what the page's head shows of the run.
+fn cleaned(run: &RunHistory) -> Value {
+    let text = |value: &Value| value.as_str().map(|text| line(text).into_owned());
+    let failure = (!run.failure.is_null()).then(|| json!({ "message": text(&run.failure["message"]) }));
+    let verdict =
+        (!run.verdict.is_null()).then(|| json!({ "ok": run.verdict["ok"], "why": text(&run.verdict["why"]) }));
+    json!({
+        "flow": line(&run.flow), "command": run.command.as_deref().map(line), "status": run.status, "failure": failure,
+        "verdict": verdict,
+    })
+}
+
+fn title(run: &RunHistory) -> String {
+    let topic = line(run.topic().split('\n').next().unwrap_or_default()).into_owned();
+    let short: String = topic.chars().take(TITLE).collect();
+    match (short.is_empty(), short.len() < topic.len()) {
+        (true, _) => format!("{} {}", run.flow, run.run),
+        (false, true) => short + "…",
+        (false, false) => short,
+    }
+}
+
+fn figures(run: &RunHistory, w: &Value) -> Vec<Value> {
+    let figure = |name: &str, value: String, more: String| json!({ "name": w[name], "value": value, "more": more });
+    let total = cost::total(&cost::by_speaker(run));
+    let saved = budget::saved(&run.spent);
+    let saved = saved.map(|saved| format!("{} {}", word(w, "saved"), budget::dollars_with_sign(saved)));
+    let cached = if total.cached > 0 { format!(", {} {}", total.cached, word(w, "cached")) } else { String::new() };
+    let failed = if total.failed > 0 { format!("{} {}", total.failed, word(w, "failed")) } else { String::new() };
+    let mut figures = vec![figure("began", run.started.replace('T', " "), run.run.clone())];
+    if total.calls + total.failed > 0 {
+        figures.push(figure("calls", total.calls.to_string(), failed));
+        figures.push(figure(
+            "tokens",
+            (total.input + total.output).to_string(),
+            format!("{} {}{cached}, {} {}", total.input, word(w, "input"), total.output, word(w, "output")),
+        ));
+        figures.push(figure("money", money(total.cost, w), saved.unwrap_or_default()));
+        if total.milliseconds > 0 {
+            figures.push(figure("lasted", duration(total.milliseconds), String::new()));
+        }
+    }
+    figures
+}
+
+fn word<'w>(w: &'w Value, name: &str) -> &'w str {
+    w[name].as_str().unwrap_or_default()
+}
+
+fn money(cost: Option<f64>, w: &Value) -> String {
+    match cost {
+        None => word(w, "unknown_price").to_owned(),
+        Some(cost) if cost > 0.0 => budget::dollars_with_sign(cost),
+        Some(_) => word(w, "free").to_owned(),
+    }
+}
+
+fn duration(milliseconds: u64) -> String {
+    match milliseconds {
+        0..1_000 => format!("{milliseconds} ms"),
+        1_000..120_000 => format!("{:.1} s", milliseconds as f64 / 1e3),
+        _ => format!("{} min", milliseconds / 60_000),
+    }
+}
+
+fn parts(run: &RunHistory, own: &OwnPart, w: &Value) -> Vec<Value> {
+    let has_documents = run.effects.iter().any(|effect| matches!(effect.kind.as_str(), "save" | "append"));
+    let has_calls = run.effects.iter().any(|effect| effect.kind == "chat");
+    let parts = [
+        ("asked", "asked", true),
+        ("came-out", "came_out", !run.result.is_null() || !own.blocks.is_empty() || own.failure.is_some()),
+        ("conversation", "conversation", true),
+        ("documents", "documents", has_documents),
+        ("cost", "cost", has_calls),
+        ("timeline", "timeline", timeline::of(run).is_some()),
+        ("surroundings", "surroundings", true),
+        ("effects", "effects", true),
+    ];
+    let shown = parts.into_iter().filter(|(_, _, shown)| *shown);
+    shown.map(|(id, name, _)| json!({ "id": id, "name": w[name] })).collect()
+}
+
+fn params(run: &RunHistory) -> Vec<Value> {
+    let params = run.params.as_object().into_iter().flatten().filter(|(_, value)| !is_empty(value));
+    params.map(|(name, value)| json!({ "name": line(name), "value": clean(&readable(value)) })).collect()
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(true) | Value::Number(_) => false,
+    }
+}
+
+/// Returns what was said: by the flow, by models whose words people saw, and by the person who answered.
+fn turns(run: &RunHistory, w: &Value) -> Vec<Value> {
+    let mut speakers: IndexMap<String, usize> = IndexMap::new();
+    let mut turns = Vec::new();
+    for effect in &run.effects {
+        let request = &effect.request;
+        let (who, markdown) = match effect.kind.as_str() {
+            "say" => (request["from"].as_str(), request["markdown"].as_str()),
+            "chat" if effect.shown => (effect.label.as_deref(), effect.outcome["text"].as_str()),
+            "ask" => (None, request["prompt"].as_str()),
+            _ => continue,
+        };
+        let Some(markdown) = markdown.filter(|text| !text.is_empty()) else { continue };
+        let name = line(who.unwrap_or_default()).into_owned();
+        let next = speakers.len() % COLOURS + 1;
+        let colour = if who.is_some() { *speakers.entry(name.clone()).or_insert(next) } else { 0 };
+        let options = request["options"].as_array().into_iter().flatten();
+        let options: Vec<_> = options.filter_map(|option| option["label"].as_str()).map(line).collect();
+        turns.push(json!({
+            "line": effect.line, "class": effect.kind, "who": name, "initials": initials(&name), "colour": colour,
+            "html": prose::html(markdown), "options": options.join(" · "),
+        }));
+        if effect.kind == "ask" {
+            let answer = match (&effect.outcome, effect.ended) {
+                (_, None) => word(w, "no_answer").to_owned(),
+                (Value::String(empty), _) if empty.is_empty() => word(w, "enter").to_owned(),
+                (answer, Some(_)) => clean(&readable(answer)),
+            };
+            turns.push(json!({
+                "line": format!("{}-answer", effect.line), "class": "you", "who": w["you"],
+                "initials": initials(word(w, "you")), "colour": 0, "html": plain(&answer), "options": "",
+            }));
+        }
+    }
+    turns
+}
+
+/// Returns text as HTML that keeps its lines.
+fn plain(text: &str) -> String {
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    format!("<p>{}</p>", escaped.replace('\n', "<br>"))
+}
+
+/// Returns the first letters of the first two words of a name.
+fn initials(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.take(2).filter_map(|word| word.chars().next()).flat_map(char::to_uppercase).collect()
+}
+
+fn shown_documents(run: &RunHistory) -> Vec<Value> {
+    let shown_line = |text: &String| {
+        let class = match text.chars().next() {
+            Some('-') => "old",
+            Some('+') => "new",
+            _ => "same",
+        };
+        json!({ "class": class, "text": clean(text) })
+    };
+    let documents = documents::of(run).into_iter().map(|document| {
+        let changes = document.changes.iter().map(|change| {
+            let lines: Vec<Value> = change.lines.iter().map(shown_line).collect();
+            json!({ "address": address(change.line, run), "lines": lines })
+        });
+        json!({
+            "path": line(&document.path), "writes": document.writes, "rows": document.rows, "deleted": document.deleted,
+            "content": bounded(&document.content), "changes": changes.collect::<Vec<_>>(),
+        })
+    });
+    documents.collect()
+}
+
+/// Returns the address of an effect on the page: what stands in the conversation already has its own there.
+fn address(line: u64, run: &RunHistory) -> String {
+    let spoken = run.effects.iter().find(|effect| effect.line == line).is_some_and(is_spoken);
+    if spoken { format!("effect{line}") } else { format!("e{line}") }
+}
+
+fn is_spoken(effect: &RecordedEffect) -> bool {
+    matches!(effect.kind.as_str(), "say" | "ask") || effect.shown
+}
+
+fn shares(run: &RunHistory, w: &Value) -> Vec<Value> {
+    let mut shares = cost::by_speaker(run);
+    if shares.is_empty() {
+        return Vec::new();
+    }
+    shares.push(cost::total(&shares));
+    let shown = shares.into_iter().map(|share| {
+        json!({
+            "speaker": line(&share.speaker), "model": line(&share.model), "calls": share.calls, "input": share.input,
+            "cached": share.cached, "output": share.output, "time": duration(share.milliseconds),
+            "money": money(share.cost, w),
+        })
+    });
+    shown.collect()
+}
+
+fn shown_timeline(run: &RunHistory, w: &Value) -> Option<Value> {
+    let timeline = timeline::of(run)?;
+    let bars = timeline.bars.iter().map(|bar| {
+        json!({
+            "address": address(bar.line, run), "x": bar.x, "y": bar.y, "width": bar.width, "class": bar.class,
+            "failed": bar.failed, "kind": bar.kind, "who": line(&bar.who), "milliseconds": bar.milliseconds,
+            "title": format!("{} {}: {}", bar.kind, line(&bar.who), duration(bar.milliseconds)),
+        })
+    });
+    let bars: Vec<Value> = bars.collect();
+    let _ = w;
+    Some(json!({ "height": timeline.height, "gaps": timeline.gaps, "left_out": timeline.left_out, "bars": bars }))
+}
+
+fn surroundings(run: &RunHistory, w: &Value) -> Vec<Value> {
+    let facts = [
+        ("run", json!(run.run)),
+        ("models", json!(run.model)),
+        ("seed", json!(run.seed)),
+        ("host", json!(run.host)),
+        ("granted", run.grants.clone()),
+        ("budget", run.budget.clone()),
+        ("fork", run.fork.clone()),
+        ("resumes", json!(Some(run.resumes).filter(|count| *count > 0))),
+        ("torn", json!(Some(run.torn).filter(|bytes| *bytes > 0))),
+    ];
+    let facts = facts.into_iter().filter(|(_, value)| !is_empty(value));
+    facts.map(|(name, value)| json!({ "name": w[name], "value": clean(&readable(&value)) })).collect()
+}
+
+fn shown_effect(effect: &RecordedEffect, w: &Value, texts: &mut ShownTexts) -> Value {
+    let id = if is_spoken(effect) { format!("effect{}", effect.line) } else { format!("e{}", effect.line) };
+    let request = readable(&texts.once(&effect.request, &id));
+    let (outcome, class) = match (&effect.failure, effect.ended) {
+        (Value::Null, None) => (String::new(), "waiting"),
+        (Value::Null, Some(_)) => (readable(&texts.once(&effect.outcome, &id)), "outcome"),
+        (failure, _) => (readable(failure), "failure"),
+    };
+    let brief = match effect.failure.is_null() {
+        false => effect.failure["message"].as_str().map(excerpt),
+        true => effect.outcome["text"].as_str().or(effect.outcome.as_str()).map(excerpt),
+    };
+    let said = ["markdown", "prompt", "path", "op"].iter().find_map(|name| effect.request[*name].as_str());
+    let time = time_of_day(effect.began);
+    json!({
+        "id": id,
+        "line": effect.line, "kind": effect.kind, "time": time,
+        "who": line(effect.label.as_deref().unwrap_or(if effect.scope == "/" { "" } else { &effect.scope })),
+        "class": class, "brief": brief.or_else(|| said.map(excerpt)).unwrap_or_default(),
+        "request": bounded(&request), "outcome": bounded(&outcome),
+        "took": if effect.duration() > 0 { duration(effect.duration()) } else { String::new() },
+        "titles": [w["request"], w["outcome"]],
+    })
+}
+
+/// The texts and parts of values that stand on the page already: requests repeat what was said before.
+#[derive(Default)]
+struct ShownTexts(HashMap<blake3::Hash, String>);
+
+impl ShownTexts {
+    /// Returns a value in which each long part that an earlier effect has shown is named by where it stands.
+    fn once(&mut self, value: &Value, id: &str) -> Value {
+        match value {
+            Value::String(text) if text.len() >= REPEATED => {
+                self.named(text.as_bytes(), id).unwrap_or_else(|| value.clone())
+            }
+            Value::Array(items) => Value::Array(items.iter().map(|item| self.part(item, id)).collect()),
+            Value::Object(members) => {
+                Value::Object(members.iter().map(|(name, member)| (name.clone(), self.part(member, id))).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Like [`once`](ShownTexts::once), for a part that can be named as a whole.
+    fn part(&mut self, value: &Value, id: &str) -> Value {
+        if value.is_object() || value.is_array() {
+            let text = value.to_string();
+            if text.len() >= REPEATED
+                && let Some(named) = self.named(text.as_bytes(), id)
+            {
+                return named;
+            }
+        }
+        self.once(value, id)
+    }
+
+    fn named(&mut self, text: &[u8], id: &str) -> Option<Value> {
+        match self.0.entry(blake3::hash(text)) {
+            Entry::Occupied(shown) => Some(Value::from(format!("[#{}]", shown.get()))),
+            Entry::Vacant(place) => {
+                place.insert(id.to_owned());
+                None
+            }
+        }
+    }
+}
+
+fn time_of_day(millis: u64) -> String {
+    let time = i64::try_from(millis).ok().and_then(chrono::DateTime::<chrono::Utc>::from_timestamp_millis);
+    time.map(|time| time.format("%H:%M:%S").to_string()).unwrap_or_default()
+}
+
+/// Returns a text that can be shown, without the middle of a very long one.
+fn bounded(text: &str) -> String {
+    if text.len() <= LONGEST {
+        return clean(text);
+    }
+    let (mut head, mut tail) = (LONGEST / 2, text.len() - LONGEST / 2);
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    format!("{}\n[… {} bytes …]\n{}", clean(&text[..head]), tail - head, clean(&text[tail..]))
+}

@@ -1,0 +1,97 @@
+//! Markdown of others as HTML. It brings no HTML, no pictures from elsewhere, and no addresses but those of pages and mail;
+//! what a link hides is shown beside it.
+
+use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, html};
+
+use crate::model::text::clean;
+
+/// What an address may begin with.
+const SCHEMES: [&str; 3] = ["https://", "http://", "mailto:"];
+
+/// Returns the HTML of a text in Markdown.
+pub(super) fn html(markdown: &str) -> String {
+    let markdown = clean(markdown);
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let mut out = String::with_capacity(markdown.len() * 3 / 2);
+    // The address of each open link that is not kept, or a picture's.
+    let mut hidden: Vec<Option<String>> = Vec::new();
+    let events = Parser::new_ext(&markdown, options).flat_map(|event| shown(event, &mut hidden));
+    html::push_html(&mut out, events);
+    out
+}
+
+/// Returns what is shown in the place of an event.
+fn shown<'a>(event: Event<'a>, hidden: &mut Vec<Option<String>>) -> Vec<Event<'a>> {
+    match event {
+        Event::Html(text) | Event::InlineHtml(text) => vec![Event::Text(text)],
+        Event::Start(Tag::HtmlBlock) => vec![Event::Start(Tag::Paragraph)],
+        Event::End(TagEnd::HtmlBlock) => vec![Event::End(TagEnd::Paragraph)],
+        // The page's own headings are above those of its texts.
+        Event::Start(Tag::Heading { level, .. }) => {
+            vec![Event::Start(Tag::Heading { level: lower(level), id: None, classes: Vec::new(), attrs: Vec::new() })]
+        }
+        Event::End(TagEnd::Heading(level)) => vec![Event::End(TagEnd::Heading(lower(level)))],
+        Event::Start(Tag::Link { link_type, dest_url, .. }) => {
+            let safe = SCHEMES.iter().any(|scheme| dest_url.to_ascii_lowercase().starts_with(scheme));
+            let bare = matches!(link_type, LinkType::Autolink | LinkType::Email);
+            let target =
+                if link_type == LinkType::Email { format!("mailto:{dest_url}").into() } else { dest_url.clone() };
+            let keep = safe || link_type == LinkType::Email;
+            hidden.push((!bare || !keep).then(|| dest_url.to_string()));
+            match keep {
+                true => vec![Event::Start(link(target))],
+                false => Vec::new(),
+            }
+        }
+        Event::End(TagEnd::Link) => {
+            let address = hidden.pop().flatten();
+            let kept = address
+                .as_deref()
+                .is_none_or(|address| SCHEMES.iter().any(|scheme| address.to_ascii_lowercase().starts_with(scheme)));
+            let mut events = if kept { vec![Event::End(TagEnd::Link)] } else { Vec::new() };
+            events.extend(address.map(|address| Event::Text(format!(" ({address})").into())));
+            events
+        }
+        Event::Start(Tag::Image { dest_url, .. }) => {
+            hidden.push(Some(dest_url.to_string()));
+            vec![Event::Text(CowStr::Borrowed("["))]
+        }
+        Event::End(TagEnd::Image) => {
+            let address = hidden.pop().flatten().unwrap_or_default();
+            vec![Event::Text(format!("] ({address})").into())]
+        }
+        // People saw these lines apart.
+        Event::SoftBreak => vec![Event::HardBreak],
+        Event::FootnoteReference(name) => vec![Event::Text(format!("[{name}]").into())],
+        other => vec![other],
+    }
+}
+
+fn link(target: CowStr<'_>) -> Tag<'_> {
+    Tag::Link { link_type: LinkType::Inline, dest_url: target, title: CowStr::Borrowed(""), id: CowStr::Borrowed("") }
+}
+
+fn lower(level: pulldown_cmark::HeadingLevel) -> pulldown_cmark::HeadingLevel {
+    use pulldown_cmark::HeadingLevel::{H4, H5, H6};
+    match level as usize {
+        1 | 2 => H4,
+        3 | 4 => H5,
+        _ => H6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::html;
+
+    #[test]
+    fn markup_of_others_is_text() {
+        assert_eq!(html("<script>alert(1)</script>"), "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n");
+        assert_eq!(html("a <img src=x onerror=y> b"), "<p>a &lt;img src=x onerror=y&gt; b</p>\n");
+        assert_eq!(html("![cat](https://x.test/cat.png)"), "<p>[cat] (https://x.test/cat.png)</p>\n");
+        assert_eq!(html("[go](javascript:alert)"), "<p>go (javascript:alert)</p>\n");
+        assert_eq!(html("[go](https://x.test/)"), "<p><a href=\"https://x.test/\">go</a> (https://x.test/)</p>\n");
+        assert_eq!(html("<https://x.test/>"), "<p><a href=\"https://x.test/\">https://x.test/</a></p>\n");
+        assert_eq!(html("# Head"), "<h4>Head</h4>\n");
+    }
+}

@@ -1,0 +1,94 @@
+//! What happened side by side: one row for each task that waited for something, as bars over time.
+
+use serde::Serialize;
+
+use super::busy::BusyTime;
+use super::history::RunHistory;
+
+/// The width of the picture, in its own units.
+pub(super) const WIDTH: f64 = 1000.0;
+/// The height of a row.
+const ROW: f64 = 22.0;
+/// The most rows; what more tasks did stands in the table.
+const ROWS: usize = 60;
+/// The narrowest bar that can be seen and pointed at.
+const NARROWEST: f64 = 2.0;
+
+#[derive(Debug, Serialize)]
+pub(super) struct Timeline {
+    pub height: f64,
+    pub bars: Vec<Bar>,
+    pub gaps: Vec<f64>,
+    /// The tasks that have no row.
+    pub left_out: usize,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Bar {
+    /// The line of the effect, which is its address.
+    pub line: u64,
+    pub x: f64,
+    pub y: f64,
+    pub width: f64,
+    /// `chat`, `ask`, or `other`.
+    pub class: &'static str,
+    pub failed: bool,
+    pub who: String,
+    pub kind: String,
+    pub milliseconds: u64,
+}
+
+/// Returns the timeline of a run; `None` where nothing took time.
+pub(super) fn of(run: &RunHistory) -> Option<Timeline> {
+    let lasting: Vec<_> = run.effects.iter().filter(|effect| effect.duration() > 0).collect();
+    let time = BusyTime::new(
+        lasting
+            .iter()
+            .filter(|effect| effect.kind != "ask")
+            .map(|effect| (effect.began, effect.began + effect.duration())),
+    );
+    if time.length() <= 0.0 {
+        return None;
+    }
+    let scale = WIDTH / time.length();
+    // The moment at which each row is free again.
+    let mut rows: Vec<u64> = Vec::new();
+    let (mut bars, mut left_out) = (Vec::new(), 0);
+    for effect in lasting {
+        let ended = effect.began + effect.duration();
+        let row = match rows.iter().position(|free| *free <= effect.began) {
+            Some(row) => row,
+            None if rows.len() < ROWS => {
+                rows.push(0);
+                rows.len() - 1
+            }
+            None => {
+                left_out += 1;
+                continue;
+            }
+        };
+        rows[row] = ended;
+        let x = time.place(effect.began) * scale;
+        bars.push(Bar {
+            line: effect.line,
+            x: tenth(x),
+            y: row as f64 * ROW,
+            width: tenth((time.place(ended) * scale - x).max(NARROWEST)),
+            class: match effect.kind.as_str() {
+                "chat" => "chat",
+                "ask" => "ask",
+                _ => "other",
+            },
+            failed: !effect.failure.is_null(),
+            who: effect.label.clone().unwrap_or_else(|| effect.scope.clone()),
+            kind: effect.kind.clone(),
+            milliseconds: effect.duration(),
+        });
+    }
+    let gaps = time.gaps.iter().map(|gap| tenth(gap * scale)).collect();
+    Some(Timeline { height: rows.len() as f64 * ROW, bars, gaps, left_out })
+}
+
+fn tenth(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}

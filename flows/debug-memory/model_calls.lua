@@ -228,7 +228,7 @@ function model_calls.fix(self: state.Session, latest: results.Results, analysis:
 		read = self.read_paths,
 		regression_test = if needs_test then " Add or extend a test that fails without your change." else "",
 		protected = self.guards.globs,
-		commands = allowed_commands(self),
+		commands = programs.describe_allowed(self.limits) or "",
 		max_tools = self.params.max_tools,
 	})
 	local status, detail = run_model(self, "mending", true, { prompt = prompt })

@@ -3,6 +3,7 @@
 --- model proposes and the user agrees to.
 
 local ask = require("../common/ask")
+local command_words = require("../common/command_words")
 local git = require("@nietz/git")
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")
@@ -56,7 +57,7 @@ local INTERPRETERS = { "sh", "bash", "dash", "zsh", "python", "python3", "node",
 function proof.scripts(commands: { string }): { string }
 	local scripts = {}
 	for _, command in commands do
-		local words = programs.split_words(command)
+		local words = command_words.split(command)
 		local first = if words ~= nil then words[1] else nil
 		if words == nil or first == nil then
 			continue

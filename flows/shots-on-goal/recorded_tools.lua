@@ -59,7 +59,7 @@ function recorded_tools.offer(
 		params = self.params,
 		writing = writing,
 		running = true,
-		protected = { start = self.start_commit, globs = self.protected_globs },
+		protected = { start = self.start_commit, globs = self.guards.globs },
 		validates = validates,
 		on_progress = on_progress,
 		used = used,

@@ -2,6 +2,7 @@
 --- One attempt of one model at a goal. Whatever the model leaves in the worktree, what can be committed is committed on the branch,
 --- and the end is recorded.
 
+local checkout = require("./checkout")
 local entries = require("../common/memory/entries")
 local fenced = require("../common/fenced")
 local git = require("@nietz/git")
@@ -131,14 +132,6 @@ local function last_diff(id: number, from: string, commit: string): state.LastDi
 	return { attempt = id, patch = fenced.block(text.truncate(diff.patch, MOST_DIFF), "diff"), cut = cut }
 end
 
---- Drops the best failed attempt where the goal's branch has moved since, or none is to be gone on from.
-local function check_best(self: state.Session, goal: state.Goal)
-	local best = goal.best
-	if best ~= nil and (self.params.continue == "never" or best.base ~= git.commit_of(goal.branch)) then
-		best.better = false
-	end
-end
-
 --- Returns whether what stands at a commit differs from the files that the goal began with.
 local function differs(goal: state.Goal, commit: string): boolean
 	local ok, paths = leftovers.try(function()
@@ -157,8 +150,7 @@ function attempt.implement(
 	temperature: number?
 ): open_attempt.Outcome
 	local commands = open_attempt.commands_of(goal)
-	check_best(self, goal)
-	local best, last = goal.best, goal.last_diff
+	local continued, last = checkout.continued(self, goal), goal.last_diff
 	local place = whereabouts.of(goal, parents)
 	local prompt = template.render("./prompts/implement.md", {
 		goal = goal.text,
@@ -168,7 +160,7 @@ function attempt.implement(
 		steps = commands,
 		protected = self.guards.globs,
 		history = goal.history,
-		continued = if best ~= nil and best.better then best.attempt else 0,
+		continued = if continued then continued.attempt else 0,
 		last_attempt = if last then last.attempt else 0,
 		last_diff = if last then last.patch else "",
 		last_cut = last ~= nil and last.cut,

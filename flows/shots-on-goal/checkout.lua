@@ -10,15 +10,23 @@ local checkout = {}
 
 export type Checkout = { branch: string, branch_id: number, start: string, tree: git.Handle, worktree_id: number }
 
+--- Returns the best failed attempt, where the next one is to go on from it: it is better than what the goal's branch has, and that
+--- has not moved since.
+function checkout.continued(self: state.Session, goal: state.Goal): state.Best?
+	local best = goal.best
+	if self.params.continue == "never" or best == nil or not best.better or best.base ~= git.commit_of(goal.branch) then
+		return nil
+	end
+	return best
+end
+
 --- Creates and records both. They are named after the goal and the next number, as in `g3-a7`; `suffix` is for the branch
 --- alone.
 function checkout.create(self: state.Session, goal: state.Goal, letter: string, suffix: string, reason: string): Checkout
 	self.attempts += 1
 	local name = `g{goal.id}-{letter}{self.attempts}`
 	local branch = `{(self.root :: state.Goal).branch}-{name}{suffix}`
-	-- An attempt goes on from the best one that failed, where there is one to go on from.
-	local best = if reason == "attempt" then goal.best else nil
-	local continued = if best ~= nil and best.better then best else nil
+	local continued = if reason == "attempt" then checkout.continued(self, goal) else nil
 	local start = if continued then continued.commit else git.commit_of(goal.branch) :: string
 	git.branch(branch, start)
 	local branch_id = record.add(self.record, "branch", {

@@ -24,17 +24,20 @@ end
 
 --- Returns which protected files differ from the start commit, as a note; "" where none does.
 local function note_protected(tree: git.Handle, protected: { start: string, globs: { string } }): string
+	local found = tree:diff()
 	local changed: { [string]: boolean } = {}
-	for path in string.gmatch("\n" .. tree:diff().patch, "\n%-%-%- a/([^\t\n]+)") do
+	for path in string.gmatch("\n" .. found.patch, "\n%-%-%- a/([^\t\n]+)") do
 		changed[path] = true
 	end
-	local names: { string } = {}
 	if next(changed) == nil then
 		return ""
 	end
+	local names: { string } = {}
 	for _, glob in protected.globs do
 		for _, path in git.files(protected.start, glob).paths do
-			if changed[path] and table.find(names, path) == nil then
+			-- Of a diff that is too long, only the beginning is there.
+			local differs = changed[path] or found.cut and tree:diff(path).patch ~= ""
+			if differs and table.find(names, path) == nil then
 				table.insert(names, path)
 			end
 		end

@@ -6,6 +6,7 @@ local entries = require("../common/memory/entries")
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
 local list = require("../common/list")
+local messages = require("./messages")
 local open_attempt = require("./open_attempt")
 local programs = require("../common/programs")
 local recall = require("../common/memory/recall")
@@ -87,7 +88,7 @@ function attempt.implement(self: state.Session, goal: state.Goal, model: string,
 	local begun = open_attempt.begin(self, goal, model, "implementation", prompt)
 	local status, detail = open_attempt.run_model(self, begun, {})
 	local kept, committed = leftovers.try(function()
-		return begun.place.tree:commit(`{goal.text}\n\nAttempt {begun.id} at goal {goal.id}, by {model}: {status}`)
+		return begun.place.tree:commit(messages.attempt(self, goal, begun, status, detail), { author = self.params.author })
 	end)
 	local validation: validate.Validation? = nil
 	local commit = if kept then committed.commit else begun.place.start

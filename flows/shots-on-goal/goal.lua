@@ -6,6 +6,7 @@ local breakdown = require("./breakdown")
 local checkout = require("./checkout")
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
+local messages = require("./messages")
 local open_attempt = require("./open_attempt")
 local progress = require("./progress")
 local record = require("./record")
@@ -89,7 +90,8 @@ end
 --- so that no further attempt can help.
 local function merge(self: state.Session, from: string, from_id: number, into: state.Goal, what: string): (string?, boolean)
 	local began, merged = leftovers.try(function()
-		return git.merge({ from = from, into = into.branch, message = what })
+		local message = messages.merge(self, into, what)
+		return git.merge({ from = from, into = into.branch, message = message, author = self.params.author })
 	end)
 	if not began then
 		return merged, true

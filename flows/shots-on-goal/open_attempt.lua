@@ -52,6 +52,8 @@ export type OpenAttempt = {
 	shot: state.Shot,
 	on_progress: (what: string) -> (),
 	used: tools.Usage,
+	--- When the model ended.
+	ended_at: string,
 }
 
 --- Returns the commands that validate a goal.
@@ -65,8 +67,11 @@ end
 function open_attempt.begin(self: state.Session, goal: state.Goal, model: string, kind: string, prompt: string): OpenAttempt
 	local breaks_down = kind == "breakdown"
 	local suffix, reason = if breaks_down then "-breakdown" else "", if breaks_down then "breakdown" else "attempt"
-	local place = checkout.create(self, goal, "a", suffix, reason)
-	local id = record.add(self.record, "attempt", {
+	-- Taken before the first wait: its branch and its worktree are called by it.
+	local id = record.reserve(self.record, "attempt")
+	local place = checkout.create(self, goal, "a", suffix, reason, id)
+	record.add(self.record, "attempt", {
+		id = id,
 		goal_id = goal.id,
 		worktree_id = place.worktree_id,
 		start_commit_sha = place.start,
@@ -75,7 +80,7 @@ function open_attempt.begin(self: state.Session, goal: state.Goal, model: string
 		attempt_type = kind,
 	})
 	local used: tools.Usage = { calls = 0, written = 0, input = 0, output = 0, cached = 0, cost = 0 }
-	local shot = progress.begin(self, goal, `{kind} {id} ({model})`)
+	local shot = progress.begin(self, goal, `{kind} {id} ({model})`, used)
 	local function on_progress(what: string)
 		progress.update(self, shot, what)
 	end
@@ -93,6 +98,7 @@ function open_attempt.begin(self: state.Session, goal: state.Goal, model: string
 		shot = shot,
 		on_progress = on_progress,
 		used = used,
+		ended_at = "",
 	}
 end
 
@@ -104,7 +110,9 @@ function open_attempt.run_model(self: state.Session, attempt: OpenAttempt, more:
 	request.tools = attempt.offered
 	request.rejected = attempt.rejected
 	request.label = attempt.label
-	return tool_loop.run(self.params, request, attempt.used)
+	local status, detail, reply = tool_loop.run(self.params, request, attempt.used)
+	attempt.ended_at = record.now()
+	return status, detail, reply
 end
 
 --- Records the end of an attempt; returns the row's id.
@@ -121,6 +129,7 @@ function open_attempt.record_result(self: state.Session, attempt: OpenAttempt, c
 		end
 	end
 	local id = record.add(self.record, "attempt_result", {
+		timestamp = attempt.ended_at,
 		attempt_id = attempt.id,
 		end_commit_sha = commit,
 		diff = patch,

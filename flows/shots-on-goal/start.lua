@@ -1,6 +1,7 @@
 --!strict
 --- What a session begins with: a look at what validates before anybody is paid, its workplace, its record and its root goal.
 
+local base = require("./base")
 local clock = require("@nietz/clock")
 local git = require("@nietz/git")
 local goal = require("./goal")
@@ -53,6 +54,7 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 	local head = git.head()
 	local model_a = llm.model(params.model_a)
 	local model_b = llm.model(params.model_b or params.model_a)
+	local base_branch = base.branch(params.base, head)
 	local place = workplace.new(params, ctx.run)
 	try_validation(params, place, ctx.run)
 	local rows = record.new(ctx.run)
@@ -60,9 +62,9 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		initial_goal = params.goal,
 		model_a = model_a,
 		model_b = model_b,
-		flags = options.flags(params),
+		flags = options.flags(params, ctx.options :: any),
 		repo_path = head.top,
-		base_branch = head.branch or head.commit,
+		base_branch = base_branch,
 	})
 	local self: state.Session = {
 		id = id,
@@ -77,7 +79,7 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		repo_listing = repo_listing.render(place.start),
 		root = nil,
 		goals = 0,
-		attempts = 0,
+		validations = 0,
 		breakdowns = 0,
 		tokens = 0,
 		cost = 0,

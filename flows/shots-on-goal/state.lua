@@ -8,7 +8,15 @@ local workplace = require("../common/workplace")
 local state = {}
 
 --- An attempt, breakdown or validation as it is shown below its goal; its status is `open` until it is over.
-export type Shot = { name: string, status: string, activity: string }
+export type Shot = {
+	name: string,
+	status: string,
+	activity: string,
+	--- When it began, in seconds since 1970.
+	began: number,
+	--- What the model has used; nil for a validation.
+	used: { input: number, output: number, cost: number? }?,
+}
 
 export type Goal = {
 	id: number,
@@ -48,7 +56,8 @@ export type Session = {
 	repo_listing: string,
 	root: Goal?,
 	goals: number,
-	attempts: number,
+	--- How many worktrees were made for validation.
+	validations: number,
 	breakdowns: number,
 	tokens: number,
 	--- US dollars; nil once something was used whose price is not known.

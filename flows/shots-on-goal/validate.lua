@@ -12,7 +12,8 @@ local workplace = require("../common/workplace")
 
 local validate = {}
 
-export type Run = { step: number, command: string, exit: number, output: string }
+--- `ended_at` is the time of the row.
+export type Run = { step: number, command: string, exit: number, output: string, ended_at: string }
 export type Validation = {
 	runs: { Run },
 	--- Whether all commands were run and exited with 0.
@@ -65,7 +66,7 @@ local function run_steps(
 			output ..= `\n[all of it: {ran.file}]`
 		end
 		local exit = if ran.over == "exit" then ran.exit else 124
-		table.insert(validation.runs, { step = step.id, command = step.command, exit = exit, output = output })
+		table.insert(validation.runs, { step = step.id, command = step.command, exit = exit, output = output, ended_at = record.now() })
 		validation.fingerprint ..= `{exit} `
 		if exit ~= 0 then
 			validation.passed = false
@@ -132,6 +133,7 @@ function validate.record_runs(self: state.Session, validation: Validation, resul
 		record.add(self.record, "validation_run", {
 			validation_step_id = run.step,
 			attempt_result_id = result_id,
+			timestamp = run.ended_at,
 			exit_code = run.exit,
 			output = run.output,
 		})

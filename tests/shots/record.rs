@@ -15,7 +15,7 @@ fn a_call_that_reaches_no_tool_is_a_row_and_counts() {
         _ => call("again", &json!([1])),
     });
     let env = env(&server);
-    shoot(&env, &["--validate", CHECK, "--max-tools", "5", "--max-breakdowns", "0"]).result();
+    shoot(&env, &["--validate", CHECK, "--max-tools", "5", "--max-breakdowns", "0"]).refused();
     assert_eq!(column(&env, "attempt_result", "status"), ["tool_limit"]);
     assert_eq!(column(&env, "tool_call", "order"), [1, 2, 3, 4, 5]);
     let tool = |name: &str| rows(&env, "tool").into_iter().find(|row| row["name"] == name).unwrap()["id"].clone();
@@ -52,7 +52,7 @@ fn a_sub_goal_that_was_never_started_is_said_to_be_so() {
     });
     let env = env(&server);
     let ended = shoot(&env, &["--validate", CHECK, "--run", "grep", "--max-breakdowns", "1"]);
-    assert_eq!(ended.result()["status"], "failed", "{ended:?}");
+    assert_eq!(ended.refused()["status"], "failed", "{ended:?}");
     let ends: Vec<(Value, Value)> =
         rows(&env, "goal_end").into_iter().map(|row| (row["goal_id"].clone(), row["status"].clone())).collect();
     let expected = [(2, "success"), (3, "failed"), (4, "not_started"), (1, "failed")];
@@ -76,7 +76,14 @@ fn the_tree_is_shown_with_what_each_attempt_is_doing() {
     let seen: Vec<String> =
         ended.of_type("status").iter().map(|event| event["text"].as_str().unwrap().to_owned()).collect();
     let has = |tree: &[&str]| seen.iter().any(|text| *text == tree.join("\n"));
-    assert!(has(&["• goal 1: say done in work.txt", "    • implementation 1 (openai/a): write_file (1)"]), "{seen:#?}");
+    assert!(
+        has(&[
+            "• goal 1: say done in work.txt",
+            "    • implementation 1 (openai/a): write_file wrong.txt (1) · 0 s, 15 tokens",
+            "0 s, 15 tokens",
+        ]),
+        "{seen:#?}"
+    );
     assert!(
         has(&[
             "• goal 1: say done in work.txt",
@@ -84,8 +91,9 @@ fn the_tree_is_shown_with_what_each_attempt_is_doing() {
             "    ✓ breakdown 2 (openai/b): success",
             "  ✓ goal 2: put alpha into a.txt",
             "  • goal 3: put beta into b.txt",
-            "      • implementation 4 (openai/b): validating with grep -q alpha a.txt (2 of 2)",
+            "      • implementation 4 (openai/b): validating with grep -q alpha a.txt (2 of 2) · 0 s, TOKENS",
             "  • goal 4: say done in work.txt for good",
+            "0 s, TOKENS",
         ]),
         "{seen:#?}"
     );

@@ -60,7 +60,10 @@ fn the_end_has_a_table_the_tests_the_files_and_how_to_merge() {
     // Usage is known of tool calls alone: the last words of these models have none.
     assert_eq!(line("1: say done"), format!("1: say done in work.txt success 2 3 +3/-1 2 {} ?", tokens(&env, 1)));
     assert_eq!(line("  2: put alpha"), format!("2: put alpha into a.txt success 1 1 +1/-0 - {} ?", tokens(&env, 2)));
-    assert_eq!(line("  4: say done"), format!("4: say done in work.txt for good success 1 1 +1/-1 - {} ?", tokens(&env, 4)));
+    assert_eq!(
+        line("  4: say done"),
+        format!("4: say done in work.txt for good success 1 1 +1/-1 - {} ?", tokens(&env, 4))
+    );
     assert!(line("all ").starts_with("all 5 "), "{said}");
     for shown in [
         "2 of 2 commands passed, 2 tests executed; the tests of `grep -q done work.txt` cannot be counted",

@@ -400,7 +400,11 @@ fn edits_of_rows_are_found() {
     let calls = whole("tool_call");
     let lines: Vec<&str> = calls.lines().collect();
     found("tool_call", format!("{}\n{}\n", lines[0], lines[2]), "a row is missing");
-    found("tool_call", format!("{calls}{}\n", lines[2].replace("\"id\":3", "\"id\":4")), "line 4 was not written by this run");
+    found(
+        "tool_call",
+        format!("{calls}{}\n", lines[2].replace("\"id\":3", "\"id\":4")),
+        "line 4 was not written by this run",
+    );
     found("merge_conflict", "{\"id\":1}\n".to_owned(), "was not written by this run");
     nothing_is_wrong(&env);
     // A second result for an attempt is a fault of the file itself.
@@ -414,12 +418,13 @@ fn edits_of_rows_are_found() {
 fn pass_at_k_goes_by_the_order_in_which_shots_began() {
     let asked = AtomicU64::new(0);
     // The shot that begins last is the only one that validates, and the first that ends.
-    let server = ModelServer::start(move |request| match (step(request), task(request).contains("break the goal down")) {
-        (_, true) => Response::text("never"),
-        (0, _) if asked.fetch_add(1, Ordering::SeqCst) < 3 => replace("todo", "nearly"),
-        (0, _) => replace("todo", "done"),
-        _ => Response::text("Done.").usage(10, 5),
-    });
+    let server =
+        ModelServer::start(move |request| match (step(request), task(request).contains("break the goal down")) {
+            (_, true) => Response::text("never"),
+            (0, _) if asked.fetch_add(1, Ordering::SeqCst) < 3 => replace("todo", "nearly"),
+            (0, _) => replace("todo", "done"),
+            _ => Response::text("Done.").usage(10, 5),
+        });
     let env = env(&server);
     shoot(&env, &["--validate", CHECK, "--shots", "3", "--max-breakdowns", "0"]).refused();
     let shown = env.nietz(["run", "shots-on-goal", "show"]).var("NIETZ_RUN", "r2").go().stdout;

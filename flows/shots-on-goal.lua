@@ -2,7 +2,8 @@
 --- Shots on goal: two models take turns at a goal in git worktrees, break it down where an attempt fails, and merge what
 --- validates. Every step is a row that can be queried later. This is the entry; the modules are in `shots-on-goal/`.
 
-local git = require("@nietz/git")
+local clean = require("./shots-on-goal/clean")
+local ending = require("./shots-on-goal/ending")
 local goal = require("./shots-on-goal/goal")
 local nietz = require("@nietz")
 local options = require("./shots-on-goal/options")
@@ -10,7 +11,7 @@ local progress = require("./shots-on-goal/progress")
 local query = require("./shots-on-goal/query")
 local recall = require("./common/memory/recall")
 local record = require("./shots-on-goal/record")
-local shots = require("./shots-on-goal/shots")
+local report = require("./shots-on-goal/report")
 local show = require("./shots-on-goal/show")
 local start = require("./shots-on-goal/start")
 local tables = require("./shots-on-goal/tables")
@@ -23,47 +24,32 @@ for name, collection in recall.collections do
 	collections[name] = collection
 end
 
+for name, collection in report.COLLECTIONS do
+	collections[name] = collection
+end
+
+--- Returns the session that was named, or the latest.
+local function session_of(params: nietz.Values): string
+	local session = record.find(params.session)
+	if session == nil then
+		nietz.fail("there is no such session", "nietz run shots-on-goal list")
+	end
+	return session :: string
+end
+
 local function run(ctx: nietz.Context)
 	if ctx.params.list then
 		return show.list()
 	end
 	options.require_goal(ctx.params)
+	report.require_unused(ctx.params)
 	local self, root = start.session(ctx)
-	local reached = goal.reach(self, root, 1, {}) ~= nil
-	local commit = git.commit_of(root.branch) :: string
-	local detail = if reached then `reached with attempt {self.record.count.attempt}` else self.stop_reason or "not reached"
-	goal.close(self, root, if reached then "success" else "failed", detail)
+	local result_id = goal.reach(self, root, 1, {})
 	progress.clear()
-	record.add(self.record, "session_end", {
-		session_id = self.id,
-		final_status = if reached then "success" else "failed",
-		status_detail = detail,
-		branch_id = root.branch_id,
-		commit_sha = commit,
-	})
 	workplace.finish(self.workplace)
-	show.session(self.name)
-	shots.tell_best(root)
-	if commit ~= root.base_commit then
-		show.autostarts(root.base_commit, commit)
-		ui.say(`Look at it: \`git log -p {root.base_commit}..{root.branch}\`. Merge it: \`git merge --no-ff {root.branch}\``)
-	end
-	-- A session takes long: whoever began it is told where they are.
-	nietz.notify {
-		title = if reached then "Goal reached" else "Goal not reached",
-		text = `{detail}\n{ctx.params.goal}`,
-		urgency = if reached then "normal" else "high",
-	}
-	return {
-		session = self.name,
-		status = if reached then "success" else "failed",
-		detail = detail,
-		branch = root.branch,
-		commit = commit,
-		attempts = self.record.count.attempt,
-		tokens = self.tokens,
-		cost = self.cost,
-	}
+	return ending.finish(self, root, result_id, function(status: string, detail: string)
+		goal.close(self, root, status, detail)
+	end)
 end
 
 return nietz.flow({
@@ -101,13 +87,31 @@ return nietz.flow({
 			reads_only = true,
 			params = { session = { type = "string", positional = true, help = "The session [default: the latest]" } },
 			run = function(ctx: nietz.Context)
-				local session = record.find(ctx.params.session)
-				if session == nil then
-					nietz.fail("there is no such session", "nietz run shots-on-goal list")
-				end
-				show.session(session :: string)
+				show.session(session_of(ctx.params))
 				return nil
 			end,
+		},
+		report = {
+			summary = "Writes a session as Markdown for a pull request, and its change as a patch",
+			params = {
+				session = { type = "string", positional = true, help = "The session [default: the latest]" },
+				report = { type = "string", help = "A new file for the report [default: it is shown]" },
+				patch = { type = "string", help = "A new file for the patch from the start to the result" },
+			},
+			run = function(ctx: nietz.Context)
+				local session = session_of(ctx.params)
+				report.require_unused(ctx.params)
+				if ctx.params.report == nil and ctx.params.patch == nil then
+					ui.say(report.markdown(session))
+				end
+				report.write(ctx.params, session)
+				return nil
+			end,
+		},
+		clean = {
+			summary = "Removes the branches and worktrees that sessions have left, after a list of them",
+			params = clean.PARAMS,
+			run = clean.run,
 		},
 	},
 	run = run,

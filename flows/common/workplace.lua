@@ -125,6 +125,18 @@ local function start_commit(params: nietz.Values, head: string): string
 	return head
 end
 
+--- Returns the commit of the branch that the user named to start from.
+local function base_commit(params: nietz.Values): string
+	if params.with_changes then
+		nietz.usage("--base starts from a branch, and --with-changes from the files as they are", "give one of them")
+	end
+	local commit = git.commit_of(params.base)
+	if commit == nil then
+		nietz.usage(`there is no branch {params.base}`, "--base BRANCH names a branch of this repository: git branch --list")
+	end
+	return commit :: string
+end
+
 --- Says what commands find in a worktree.
 local function say_dependencies(found: git.Dependencies)
 	if #found.folders == 0 then
@@ -186,7 +198,7 @@ function workplace.new(params: nietz.Values, run: string): Workplace
 		nietz.usage("--setup-read names a file for the setup, and there is no --setup", "give the command that installs, too: --setup CMD")
 	end
 	local head = git.head()
-	local start = start_commit(params, head.commit)
+	local start = if params.base ~= nil then base_commit(params) else start_commit(params, head.commit)
 	local found, setup = git.dependencies(), nil
 	local installs = if params.setup ~= nil then setup_command(params) else nil
 	if installs ~= nil then

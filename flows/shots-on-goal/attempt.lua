@@ -7,6 +7,7 @@ local entries = require("../common/memory/entries")
 local fenced = require("../common/fenced")
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
+local messages = require("./messages")
 local open_attempt = require("./open_attempt")
 local programs = require("../common/programs")
 local recall = require("../common/memory/recall")
@@ -171,7 +172,7 @@ function attempt.implement(
 	local ended, detail = open_attempt.run_model(self, begun, { temperature = temperature }, round)
 	local status = ended
 	local kept, committed = leftovers.try(function()
-		return begun.place.tree:commit(`{goal.text}\n\nAttempt {begun.id} at goal {goal.id}, by {model}: {ended}`)
+		return begun.place.tree:commit(messages.attempt(self, goal, begun, ended, detail), { author = self.params.author })
 	end)
 	local validation: validate.Validation? = nil
 	local commit = if kept then committed.commit else begun.place.start

@@ -20,11 +20,13 @@ function checkout.continued(self: state.Session, goal: state.Goal): state.Best?
 	return best
 end
 
---- Creates and records both. They are named after the goal and the next number, as in `g3-a7`; `suffix` is for the branch
---- alone.
-function checkout.create(self: state.Session, goal: state.Goal, letter: string, suffix: string, reason: string): Checkout
-	self.attempts += 1
-	local name = `g{goal.id}-{letter}{self.attempts}`
+--- Creates and records both. They are named after the goal and the attempt's own id, as in `g3-a7`, or the next number of a
+--- validation (`g3-v1`); `suffix` is for the branch alone.
+function checkout.create(self: state.Session, goal: state.Goal, letter: string, suffix: string, reason: string, attempt: number?): Checkout
+	if attempt == nil then
+		self.validations += 1
+	end
+	local name = `g{goal.id}-{letter}{attempt or self.validations}`
 	local branch = `{(self.root :: state.Goal).branch}-{name}{suffix}`
 	local continued = if reason == "attempt" then checkout.continued(self, goal) else nil
 	local start = if continued then continued.commit else git.commit_of(goal.branch) :: string

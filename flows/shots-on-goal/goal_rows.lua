@@ -4,6 +4,7 @@
 
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
+local messages = require("./messages")
 local record = require("./record")
 local state = require("./state")
 
@@ -79,7 +80,8 @@ end
 --- so that no further attempt can help.
 function goal_rows.merge(self: state.Session, from: string, from_id: number, into: state.Goal, what: string): (string?, boolean)
 	local began, merged = leftovers.try(function()
-		return git.merge({ from = from, into = into.branch, message = what })
+		local message = messages.merge(self, into, what)
+		return git.merge({ from = from, into = into.branch, message = message, author = self.params.author })
 	end)
 	if not began then
 		return merged, true

@@ -58,6 +58,8 @@ export type OpenAttempt = {
 	shot: state.Shot,
 	on_progress: (what: string) -> (),
 	used: tools.Usage,
+	--- When the model ended.
+	ended_at: string,
 }
 
 --- Returns the commands that validate a goal.
@@ -71,8 +73,11 @@ end
 function open_attempt.begin(self: state.Session, goal: state.Goal, model: string, kind: string, prompt: string): OpenAttempt
 	local breaks_down = kind == "breakdown"
 	local suffix, reason = if breaks_down then "-breakdown" else "", if breaks_down then "breakdown" else "attempt"
-	local place = checkout.create(self, goal, "a", suffix, reason)
-	local id = record.add(self.record, "attempt", {
+	-- Taken before the first wait: its branch and its worktree are called by it.
+	local id = record.reserve(self.record, "attempt")
+	local place = checkout.create(self, goal, "a", suffix, reason, id)
+	record.add(self.record, "attempt", {
+		id = id,
 		goal_id = goal.id,
 		worktree_id = place.worktree_id,
 		start_commit_sha = place.start,
@@ -81,7 +86,7 @@ function open_attempt.begin(self: state.Session, goal: state.Goal, model: string
 		attempt_type = kind,
 	})
 	local used = tools.usage()
-	local shot = progress.begin(self, goal, `{kind} {id} ({model})`)
+	local shot = progress.begin(self, goal, `{kind} {id} ({model})`, used)
 	local function on_progress(what: string)
 		progress.update(self, shot, what)
 	end
@@ -99,6 +104,7 @@ function open_attempt.begin(self: state.Session, goal: state.Goal, model: string
 		shot = shot,
 		on_progress = on_progress,
 		used = used,
+		ended_at = "",
 	}
 end
 
@@ -150,6 +156,7 @@ function open_attempt.run_model(
 		end_with_round(request, round)
 	end
 	local status, detail, reply = tool_loop.run(self.params, request, attempt.used)
+	attempt.ended_at = record.now()
 	local stopped = if reply ~= nil then reply.stopped else nil
 	if round ~= nil and stopped == SUPERSEDED then
 		return SUPERSEDED, `{SUPERSEDED}: attempt {round.validated} validated before this one ended`, reply
@@ -175,6 +182,7 @@ function open_attempt.record_result(self: state.Session, attempt: OpenAttempt, c
 		end
 	end
 	local id = record.add(self.record, "attempt_result", {
+		timestamp = attempt.ended_at,
 		attempt_id = attempt.id,
 		end_commit_sha = commit,
 		diff = patch,

@@ -6,6 +6,10 @@ local workplace = require("../common/workplace")
 
 local options = {}
 
+--- How a person is named in a commit.
+local PERSON = "^[^<>\\n]+ <[^<>@\\s]+@[^<>@\\s]+>$"
+local PERSON_MEANS = "a name with an address: 'Ada Lovelace <ada@example.org>'"
+
 options.PARAMS = {
 	goal = { type = "string", positional = true, help = "What to achieve" },
 	validate = {
@@ -50,8 +54,8 @@ options.PARAMS = {
 		default = {},
 		help = "Files that validation takes from the start, such as 'tests/**'; what its commands name is protected anyway",
 	},
-	model_a = { type = "string", help = "The model that shoots first [default: the run's model]" },
-	model_b = { type = "string", help = "The model that breaks goals down first [default: model A]" },
+	model_a = { type = "model", help = "The model that shoots first [default: the run's model]" },
+	model_b = { type = "model", help = "The model that breaks goals down first [default: model A]" },
 	shots = { type = "integer", default = 1, min = 1, max = 10, help = "Attempts at a goal side by side, of which the best is kept" },
 	shot_model = {
 		type = "string",
@@ -112,6 +116,24 @@ options.PARAMS = {
 	validation_seconds = { type = "number", default = 1800, min = 1, max = 86400, help = "Seconds that a validation command may take" },
 	accept_unvalidated = { type = "boolean", default = false, help = "Let a goal without validation succeed" },
 	memory = { type = "boolean", default = true, help = "Tell the next shot nothing of the debug memory" },
+	base = { type = "string", help = "The branch to start from [default: what is checked out]" },
+	author = {
+		type = "string",
+		pattern = PERSON,
+		pattern_means = PERSON_MEANS,
+		help = "Who is the author of the commits [default: nietz]",
+	},
+	co_authored_by = {
+		type = "string",
+		many = true,
+		default = {},
+		pattern = PERSON,
+		pattern_means = PERSON_MEANS,
+		help = "Who is named below each commit's message",
+	},
+	squash = { type = "boolean", default = false, help = "Offer the result as one commit, on a branch of its own" },
+	report = { type = "string", help = "A new Markdown file for the report, as it fits a pull request" },
+	patch = { type = "string", help = "A new file for the patch from the start to the result" },
 	list = { type = "boolean", default = false, help = "List the sessions of this workspace" },
 } :: { [string]: nietz.Param }
 
@@ -119,9 +141,10 @@ for name, param in workplace.PARAMS do
 	options.PARAMS[name] = param
 end
 
---- What `flags` in the record holds: everything but the goal and the models, which have columns of their own.
-function options.flags(params: nietz.Values): nietz.Values
-	local flags = {}
+--- What `flags` in the record holds: everything but the goal and the models, which have columns of their own; and what the user
+--- gave the run beside its params, such as the network.
+function options.flags(params: nietz.Values, host: nietz.Values): nietz.Values
+	local flags: nietz.Values = { host = host }
 	for name, value in params do
 		if name ~= "goal" and name ~= "model_a" and name ~= "model_b" and name ~= "list" then
 			flags[name] = value

@@ -1,6 +1,9 @@
 --!strict
---- Shows the goal tree in the terminal, with what each attempt does now; redrawn at each change.
+--- Shows the goal tree in the terminal, with what each attempt does now, how long it has taken and what it has used; redrawn at each
+--- change.
 
+local amounts = require("./amounts")
+local clock = require("@nietz/clock")
 local state = require("./state")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
@@ -24,7 +27,37 @@ function progress.first_line(value: string): string
 	return text.truncate(string.split(value, "\n")[1] or "", 120)
 end
 
-local function add_goal_lines(goal: state.Goal, indent: string, lines: { string })
+--- Returns the line of an attempt, with its time and what it has used while it is under way.
+local function shot_line(shot: state.Shot, now: number): string
+	local line = `{progress.mark(shot.status)} {shot.name}: {shot.activity}`
+	if shot.status ~= "open" then
+		return line
+	end
+	local parts = { amounts.duration(now - shot.began) }
+	if shot.used ~= nil and shot.used.input + shot.used.output > 0 then
+		table.insert(parts, amounts.used(shot.used.input + shot.used.output, shot.used.cost))
+	end
+	return `{line} · {table.concat(parts, ", ")}`
+end
+
+--- Returns what the session has used, attempts that are under way included.
+local function used_so_far(self: state.Session, goal: state.Goal): (number, number?)
+	local tokens, cost = 0, 0 :: number?
+	for _, shot in goal.shots do
+		if shot.status == "open" and shot.used ~= nil then
+			tokens += shot.used.input + shot.used.output
+			cost = if cost and shot.used.cost then cost + shot.used.cost else nil
+		end
+	end
+	for _, child in goal.children do
+		local of_child, cost_of_child = used_so_far(self, child)
+		tokens += of_child
+		cost = if cost and cost_of_child then cost + cost_of_child else nil
+	end
+	return tokens, cost
+end
+
+local function add_goal_lines(goal: state.Goal, indent: string, now: number, lines: { string })
 	table.insert(lines, text.truncate(`{indent}{progress.mark(goal.status)} goal {goal.id}: {progress.first_line(goal.text)}`, WIDEST))
 	-- A goal that is over is one line: how it ended was shown already.
 	if goal.status ~= "open" then
@@ -32,29 +65,35 @@ local function add_goal_lines(goal: state.Goal, indent: string, lines: { string 
 	end
 	for index = math.max(1, #goal.shots - ATTEMPTS + 1), #goal.shots do
 		local shot = goal.shots[index]
-		table.insert(lines, text.truncate(`{indent}    {progress.mark(shot.status)} {shot.name}: {shot.activity}`, WIDEST))
+		table.insert(lines, text.truncate(`{indent}    {shot_line(shot, now)}`, WIDEST))
 	end
 	for _, child in goal.children do
-		add_goal_lines(child, indent .. "  ", lines)
+		add_goal_lines(child, indent .. "  ", now, lines)
 	end
-end
-
---- Returns the tree below a goal as lines.
-function progress.tree_lines(root: state.Goal): { string }
-	local lines = {}
-	add_goal_lines(root, "", lines)
-	return lines
 end
 
 local function draw(self: state.Session)
-	if self.root ~= nil then
-		ui.status(table.concat(progress.tree_lines(self.root), "\n"))
+	local root = self.root
+	if root == nil then
+		return
 	end
+	local now = clock.unix()
+	local lines = {}
+	add_goal_lines(root, "", now, lines)
+	local tokens, cost = used_so_far(self, root)
+	local all = if self.cost and cost then self.cost + cost else nil
+	table.insert(lines, `{amounts.duration(now - self.started_at)}, {amounts.used(self.tokens + tokens, all)}`)
+	ui.status(table.concat(lines, "\n"))
 end
 
---- Adds an attempt, a breakdown or a validation below its goal.
-function progress.begin(self: state.Session, goal: state.Goal, name: string): state.Shot
-	local shot = { name = name, status = "open", activity = "begins" }
+--- Adds an attempt, a breakdown or a validation below its goal; `used` is what its model uses as it goes on.
+function progress.begin(
+	self: state.Session,
+	goal: state.Goal,
+	name: string,
+	used: { input: number, output: number, cost: number? }?
+): state.Shot
+	local shot: state.Shot = { name = name, status = "open", activity = "begins", began = clock.unix(), used = used }
 	table.insert(goal.shots, shot)
 	draw(self)
 	return shot

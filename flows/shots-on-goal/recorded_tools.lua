@@ -16,6 +16,24 @@ local function version_of(tool: tools.Tool): string
 	return text.sha256(tool.description .. "\n" .. json.encode(tool.parameters))
 end
 
+--- The arguments that tell what a call is about, the first that is there.
+local TELLING = { "command", "path", "from", "pattern", "glob", "test" }
+
+--- Returns a tool's name with the file or command that a call is about.
+local function activity_of(name: string, arguments: tools.Arguments): string
+	for _, argument in TELLING do
+		local value = arguments[argument]
+		if type(value) == "string" and value ~= "" then
+			return `{name} {text.truncate(string.gsub(value, "%s+", " "), 60)}`
+		end
+	end
+	local files = arguments.files
+	if type(files) == "table" and #files > 0 and type(files[1]) == "table" then
+		return `{name} {files[1].path}{if #files > 1 then ` and {#files - 1} more` else ""}`
+	end
+	return name
+end
+
 --- Records all tools that there are.
 function recorded_tools.record_all(self: state.Session)
 	for _, tool in tools.ALL do
@@ -39,20 +57,16 @@ function recorded_tools.offer(
 	used: tools.Usage
 ): ({ [string]: llm.Tool }, (call: llm.Call, why: string, so_far: llm.SoFar) -> ())
 	-- A name that a model has invented gets a row, too, so that each call has its tool.
-	local invented: { [string]: number } = {}
 	local function tool_id(name: string): number
-		local id = self.tools[name] or invented[name]
-		if id == nil then
-			id = record.add(self.record, "tool", {
-				session_id = self.id,
-				name = name,
-				description = "There is no such tool: a model has called it all the same.",
-			})
-			invented[name] = id
+		if self.tools[name] == nil then
+			local id = record.add(self.record, "tool", { session_id = self.id, name = name, description = "not offered" })
+			self.tools[name] = self.tools[name] or id
 		end
-		return id
+		return self.tools[name]
 	end
-	return tools.offer({
+	--- What the call that is admitted next does.
+	local activity: string? = nil
+	local offered, rejected = tools.offer({
 		tree = tree,
 		workplace = self.workplace,
 		builds = nil,
@@ -61,7 +75,9 @@ function recorded_tools.offer(
 		running = true,
 		protected = { start = self.start_commit, globs = self.guards.globs },
 		validates = validates,
-		on_progress = on_progress,
+		on_progress = function(what: string)
+			on_progress(if activity then `{activity} ({used.calls})` else what)
+		end,
 		used = used,
 		on_tool = function(name: string)
 			record.add(self.record, "attempt_tool", { attempt_id = attempt, tool_id = self.tools[name] })
@@ -77,6 +93,18 @@ function recorded_tools.offer(
 			})
 		end,
 	})
+	for name, tool in offered do
+		local run = tool.run
+		tool.run = function(arguments: tools.Arguments, so_far: llm.SoFar): string
+			activity = activity_of(name, arguments)
+			return run(arguments, so_far)
+		end
+	end
+	local function reject(call: llm.Call, why: string, so_far: llm.SoFar)
+		activity = nil
+		rejected(call, why, so_far)
+	end
+	return offered, reject
 end
 
 return recorded_tools

@@ -1,32 +1,27 @@
 --!strict
 --- A session as text: lines while it runs, and the whole from its record.
 
+local amounts = require("./amounts")
 local git = require("@nietz/git")
 local guards = require("../common/guards/guards")
 local json = require("@nietz/json")
+local parts_table = require("./parts_table")
 local progress = require("./progress")
 local record = require("./record")
+local summary = require("./summary")
+local text = require("@nietz/text")
 local tools = require("../common/tools")
 local ui = require("@nietz/ui")
 
 local show = {}
 
---- The rows of a session by table; results, usage and ends also by the id that they belong to.
-type Session = {
-	rows: { [string]: { record.Row } },
-	results: { [number]: record.Row },
-	usage: { [number]: record.Row },
-	ends: { [number]: record.Row },
-}
+--- How many changed files are named.
+local MOST_FILES = 30
 
 local mark, first_line = progress.mark, progress.first_line
 
-local function dollars(cost: number): string
-	return if cost == 0 then "free" else string.format(if cost < 0.1 then "$%.4f" else "$%.2f", cost)
-end
-
 local function usage_text(calls: number, tokens: number, cost: number?): string
-	return `{calls} tools, {tokens} tokens` .. (if cost then `, {dollars(cost)}` else "")
+	return `{calls} tools, {tokens} tokens` .. (if cost then `, {amounts.cost(cost)}` else "")
 end
 
 --- Returns one line for an attempt that is over.
@@ -39,35 +34,10 @@ function show.attempt_line(
 	return `{mark(outcome.status)} {who}: {outcome.status} · {first_line(outcome.detail)}`
 end
 
---- Reads the rows of all tables that a summary needs.
-local function read_rows(session: string): Session
-	local rows = {}
-	for _, name in { "session", "goal", "attempt", "attempt_result", "attempt_usage", "goal_end", "session_end" } do
-		rows[name] = record.rows(session, name)
-	end
-	local results, usage, ends = {}, {}, {}
-	for _, row in rows.attempt_result do
-		results[row.attempt_id] = row
-	end
-	for _, row in rows.attempt_usage do
-		usage[row.attempt_id] = row
-	end
-	for _, row in rows.goal_end do
-		ends[row.goal_id] = row
-	end
-	return { rows = rows, results = results, usage = usage, ends = ends }
-end
-
---- Returns the status of a goal.
-local function status_of(all: Session, goal: record.Row): string
-	local ended = all.ends[goal.id]
-	return if ended then ended.status else "open"
-end
-
-local function add_goal_lines(all: Session, parent: number?, indent: string, lines: { string })
+local function add_goal_lines(all: summary.Summary, parent: number?, indent: string, lines: { string })
 	for _, goal in all.rows.goal do
 		if goal.parent_goal_id == parent then
-			local status = status_of(all, goal)
+			local status = summary.status_of(all, goal)
 			local why = if status == "not_started" then ` (not started: {first_line(all.ends[goal.id].status_detail)})` else ""
 			table.insert(lines, `{indent}{mark(status)} goal {goal.id}: {first_line(goal.goal_text)}{why}`)
 			for _, attempt in all.rows.attempt do
@@ -87,21 +57,17 @@ local function add_goal_lines(all: Session, parent: number?, indent: string, lin
 end
 
 --- Returns what the session cost and brought, as lines.
-local function cost_lines(all: Session): { string }
-	local lines, tokens, merged = {}, 0, 0
-	local cost = 0 :: number?
-	for _, usage in all.rows.attempt_usage do
-		tokens += usage.input_tokens + usage.output_tokens
-		cost = if cost and usage.cost then cost + usage.cost else nil
-	end
+local function cost_lines(all: summary.Summary): { string }
+	local lines, reached = {}, 0
+	local tokens, cost = summary.totals(all)
 	for _, goal in all.rows.goal do
-		merged += if status_of(all, goal) == "success" then 1 else 0
+		reached += if summary.status_of(all, goal) == "success" then 1 else 0
 	end
-	local money = if cost then `, {dollars(cost)}` else ", a price is not known"
+	local money = if cost then `, {amounts.cost(cost)}` else ", a price is not known"
 	local each = "no goal reached"
-	if merged > 0 then
-		local share = if cost and cost > 0 then ` and {dollars(cost / merged)}` else ""
-		each = `{math.round(tokens / merged)} tokens{share} for each of {merged} goals reached`
+	if reached > 0 then
+		local share = if cost and cost > 0 then ` and {amounts.cost(cost / reached)}` else ""
+		each = `{math.round(tokens / reached)} tokens{share} for each of {reached} goals reached`
 	end
 	table.insert(lines, `{tokens} tokens{money}, {each}`)
 	-- Attempts of the model that tried a goal first count as alone; those of the other model come after it.
@@ -117,27 +83,10 @@ local function cost_lines(all: Session): { string }
 			count[kind] += if result.status == "success" then 1 else 0
 		end
 	end
-	local shots, within = {} :: { [number]: number }, {} :: { [number]: number }
-	local most, tried = 0, 0
-	for _, attempt in all.rows.attempt do
-		local result = all.results[attempt.id]
-		if attempt.attempt_type == "implementation" and result ~= nil then
-			local goal = attempt.goal_id
-			tried += if shots[goal] == nil then 1 else 0
-			shots[goal] = (shots[goal] or 0) + 1
-			most = math.max(most, shots[goal])
-			if result.status == "success" and within[goal] == nil then
-				within[goal] = shots[goal]
-			end
-		end
-	end
+	local within, tried = summary.passes_within(all)
 	local passes = {}
-	for k = 1, math.min(most, 5) do
-		local passed = 0
-		for _, shot in within do
-			passed += if shot <= k then 1 else 0
-		end
-		table.insert(passes, `pass@{k} {passed} of {tried}`)
+	for k = 1, math.min(#within, 5) do
+		table.insert(passes, `pass@{k} {within[k]} of {tried}`)
 	end
 	if #passes > 0 then
 		table.insert(lines, "goals whose shot validated: " .. table.concat(passes, ", "))
@@ -174,15 +123,53 @@ function show.autostarts(from: string, to: string)
 	ui.say(table.concat(lines, "\n"))
 end
 
+--- Returns the table of parts as lines, with widths that fit.
+local function part_lines(all: summary.Summary): { string }
+	local rows: { { string } } = { table.clone(parts_table.HEAD) }
+	for _, cells in parts_table.rows(all) do
+		table.insert(rows, cells)
+	end
+	local widths: { number } = {}
+	for _, cells in rows do
+		for column, cell in cells do
+			widths[column] = math.max(widths[column] or 0, text.width(cell))
+		end
+	end
+	local lines = {}
+	for _, cells in rows do
+		local out = {}
+		for column, cell in cells do
+			local room = string.rep(" ", widths[column] - text.width(cell))
+			-- The first two columns are words, the others are numbers.
+			table.insert(out, if column <= 2 then cell .. room else room .. cell)
+		end
+		table.insert(lines, (string.gsub(table.concat(out, "  "), "%s+$", "")))
+	end
+	return lines
+end
+
+--- Returns which files a session has changed, as git shows it, or nothing where it has changed none.
+local function stat_lines(all: summary.Summary): { string }
+	local root = all.rows.goal[1]
+	local stat = if root then summary.parts(all)[1].stat else nil
+	return if stat then parts_table.stat_lines(stat, MOST_FILES) else {}
+end
+
 --- Shows a session and what it came to.
 function show.session(session: string)
-	local all = read_rows(session)
+	local all = summary.read(session)
 	local row = all.rows.session[1]
-	local lines = { `session {session}, {row.timestamp}`, `models {row.model_a} and {row.model_b}, from {row.base_branch}`, "" }
+	local lines = { `session {session}, {row.timestamp}`, `models {row.model_a} and {row.model_b}, for {row.base_branch}`, "" }
 	add_goal_lines(all, json.null, "", lines)
-	table.insert(lines, "")
-	for _, line in cost_lines(all) do
-		table.insert(lines, line)
+	for _, part in { part_lines(all), stat_lines(all), cost_lines(all) } do
+		if #part > 0 then
+			table.insert(lines, "")
+			table.move(part, 1, #part, #lines + 1, lines)
+		end
+	end
+	local root = all.rows.goal[1]
+	if root ~= nil then
+		table.insert(lines, parts_table.checks_text(summary.checks(all, root)))
 	end
 	local ended = all.rows.session_end[1]
 	table.insert(lines, if ended then `{ended.final_status}: {ended.status_detail}` else `not ended: nietz resume {session}`)

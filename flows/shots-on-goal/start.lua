@@ -1,6 +1,7 @@
 --!strict
 --- What a session begins with: a look at what validates before anybody is paid, its workplace, its record and its root goal.
 
+local base = require("./base")
 local clock = require("@nietz/clock")
 local comparison = require("./comparison")
 local each = require("./each")
@@ -103,6 +104,7 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 	local head = git.head()
 	local model_a = llm.model(params.model_a)
 	local model_b = llm.model(params.model_b or params.model_a)
+	local base_branch = base.branch(params.base, head)
 	local place = workplace.new(params, ctx.run)
 	params.done_when = table.clone(params.done_when)
 	local found = look(params, place, ctx.run)
@@ -118,9 +120,9 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		initial_goal = params.goal,
 		model_a = model_a,
 		model_b = model_b,
-		flags = options.flags(params),
+		flags = options.flags(params, ctx.options :: any),
 		repo_path = head.top,
-		base_branch = head.branch or head.commit,
+		base_branch = base_branch,
 	})
 	local scripts = proof.scripts(ctx.params.done_when)
 	local guarded = guards.new(params, place.start, join(ctx.params.validate, scripts))
@@ -144,7 +146,7 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		working = 0,
 		root = nil,
 		goals = 0,
-		attempts = 0,
+		validations = 0,
 		breakdowns = 0,
 		tokens = used.tokens,
 		counted_tokens = used.tokens,

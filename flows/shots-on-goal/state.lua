@@ -11,7 +11,15 @@ local workplace = require("../common/workplace")
 local state = {}
 
 --- An attempt, breakdown or validation as it is shown below its goal; its status is `open` until it is over.
-export type Shot = { name: string, status: string, activity: string }
+export type Shot = {
+	name: string,
+	status: string,
+	activity: string,
+	--- When it began, in seconds since 1970.
+	began: number,
+	--- What the model has used; nil for a validation.
+	used: { input: number, output: number, cost: number? }?,
+}
 
 --- A failed attempt that came nearest to its goal.
 export type Best = {
@@ -104,7 +112,8 @@ export type Session = {
 	working: number,
 	root: Goal?,
 	goals: number,
-	attempts: number,
+	--- How many worktrees were made for validation.
+	validations: number,
 	breakdowns: number,
 	tokens: number,
 	--- The tokens as limits count them: those that came from a provider's cache less.

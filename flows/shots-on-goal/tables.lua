@@ -42,9 +42,21 @@ local ORDERED: { [string]: { string } } = {
 	tool_call = { "/attempt_id" },
 }
 
+--- The tables whose rows are written behind others that began later: attempts side by side, whose ids are taken when they begin,
+--- and results, which have the time at which the model ended and are written when the work was judged.
+local LATE: { [string]: boolean } = { attempt = true, attempt_result = true }
+
 --- Returns what is expected of rows: ids and orders count from 1, and times never go back along rows and references.
 local function expects(name: string): { nietz.Expectation }
-	local list: { nietz.Expectation } = { { numbered = "/id" }, { rising = "/id" }, { rising = "/timestamp" }, { follows = "/timestamp" } }
+	local list: { nietz.Expectation } = { { numbered = "/id" }, { follows = "/timestamp" } }
+	if name == "validation_run" then
+		-- They are written together when the result that they belong to is there.
+		table.insert(list, { rising = "/id" })
+		table.insert(list, { rising = "/timestamp", within = { "/attempt_result_id" } })
+	elseif not LATE[name] then
+		table.insert(list, { rising = "/id" })
+		table.insert(list, { rising = "/timestamp" })
+	end
 	if ORDERED[name] ~= nil then
 		table.insert(list, { numbered = "/order", within = ORDERED[name] })
 	end

@@ -126,6 +126,7 @@ local function add_runs(self: state.Session, goal: state.Goal, validation: Valid
 			exit = ran.exit,
 			output = ran.output,
 			report = ran.report,
+			ended_at = record.now(),
 		})
 		validation.fingerprint ..= `{ran.exit} `
 		validation.passed = validation.passed and ran.exit == 0
@@ -256,6 +257,7 @@ function validate.record_runs(self: state.Session, validation: Validation, resul
 		record.add(self.record, "validation_run", {
 			validation_step_id = run.step,
 			attempt_result_id = result_id,
+			timestamp = run.ended_at,
 			exit_code = run.exit,
 			output = run.output,
 		})

@@ -65,7 +65,13 @@ pub(super) fn take(machine: &Machine, flow: &Flow, (name, param): (&str, &Param)
                 _ => failure,
             })?;
         }
-        ParamKind::String | ParamKind::Integer | ParamKind::Number | ParamKind::Boolean | ParamKind::Attachment => {}
+        // Whether a model is there is known only to its provider, who is asked by the run.
+        ParamKind::String
+        | ParamKind::Integer
+        | ParamKind::Number
+        | ParamKind::Boolean
+        | ParamKind::Model
+        | ParamKind::Attachment => {}
     }
     Ok(())
 }

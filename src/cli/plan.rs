@@ -13,6 +13,7 @@ use crate::model::budget::{Budget, Price};
 use crate::model::chat::Effort;
 use crate::model::choice::{ModelChoice, RunEfforts};
 use crate::model::command::{self, Grants};
+use crate::model::param::ParamKind;
 use crate::model::permission::{GitAccess, Permission, Permissions};
 use crate::run::live::NewRun;
 use crate::run::machine::Machine;
@@ -27,6 +28,8 @@ struct Plan {
     command: Option<String>,
     /// The model of calls that name none, and why it was chosen.
     model: Option<Result<(String, String), Failure>>,
+    /// The models that params name: the option, the word that was given, and the model that it means.
+    named: Vec<(String, Result<String, Failure>)>,
     prices: Vec<(String, Option<Price>)>,
     /// How much models are to think, where calls and personas say nothing of that.
     effort: Option<Effort>,
@@ -54,7 +57,17 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: b
         true => client.aliases().clone().into_iter().collect(),
         false => Vec::new(),
     };
+    let own = session.flow.command(begin.command.as_deref())?;
+    let mut params = Vec::new();
+    for (name, param) in own.params.iter().filter(|(_, param)| param.kind == ParamKind::Model) {
+        let words = begin.params.get(name).map(words_of).unwrap_or_default();
+        let option = if param.positional { name.to_uppercase() } else { format!("--{}", name.replace('_', "-")) };
+        for word in words {
+            params.push((option.clone(), runtime()?.block_on(client.resolve(Some(word)))));
+        }
+    }
     let mut names: Vec<String> = model.iter().flatten().map(|(model, _)| model.clone()).collect();
+    names.extend(params.iter().filter_map(|(_, model)| model.as_ref().ok().cloned()));
     names.extend(aliases.iter().map(|(_, choice)| choice.model.clone()));
     names.sort();
     names.dedup();
@@ -65,6 +78,7 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: b
         command: begin.command.clone(),
         prices: names.into_iter().map(|name| (name.clone(), client.price(&name))).collect(),
         model,
+        named: params,
         effort: RunEfforts { model: client.effort_of(named), ..begin.efforts.clone() }.of(None),
         aliases,
         documents: manifest
@@ -89,6 +103,14 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: b
         false => output::table(&plan.rows())?,
     }
     Ok(Exit::Done)
+}
+
+/// Returns the texts of a param: one, or those of a list.
+fn words_of(value: &Value) -> Vec<&str> {
+    match value {
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+        value => value.as_str().into_iter().collect(),
+    }
 }
 
 async fn choose_model(client: &Client, wanted: Option<&str>) -> Result<(String, String)> {
@@ -174,6 +196,12 @@ impl Plan {
             Some(Ok((model, why))) => add("model", format!("{model} ({why})")),
             Some(Err(failure)) => add("model", format!("none: {}", failure.message)),
         }
+        for (option, model) in &self.named {
+            match model {
+                Ok(model) => add("", format!("{model} ({option})")),
+                Err(failure) => add("", format!("none for {option}: {}", failure.message)),
+            }
+        }
         if let Some(effort) = self.effort {
             add("effort", effort.name().to_owned());
         }
@@ -196,7 +224,10 @@ impl Plan {
         let map = |pairs: &[(String, String)]| -> Value { pairs.iter().cloned().collect() };
         json!({
             "flow": self.name, "summary": self.summary, "source": self.source, "command": self.command,
-            "model": model, "effort": self.effort, "aliases": aliases, "documents": map(&self.documents),
+            "model": model, "named_models": self.named.iter().map(|(option, model)| match model {
+                Ok(model) => json!({ "option": option, "model": model }),
+                Err(failure) => json!({ "option": option, "failure": failure }),
+            }).collect::<Vec<_>>(), "effort": self.effort, "aliases": aliases, "documents": map(&self.documents),
             "prices": self.prices.iter().map(|(model, price)| (model.clone(), json!(price))).collect::<Value>(),
             "files": self.permissions.files, "git": self.permissions.git, "commands": self.permissions.commands(),
             "files_of_commands": self.permissions.files_of_commands(), "grants": self.grants, "notify": self.permissions.notify.then_some(&self.notify),

@@ -33,8 +33,12 @@ pub(super) fn run(machine: &Machine, args: &VerifyArgs) -> Result<Exit> {
     let journal = runs.journal(&id);
     let written = RunWrites::read(&journal)?;
     let mut migrations = Migrations { machine, run: &id, journal: &journal, loaded: None };
-    let verdict = written
-        .compare_with(|path| read(&machine.workspace, path), |request, bytes| migrations.lead_to(request, bytes))?;
+    let mut verdict = written.compare_with(
+        &id,
+        |path| read(&machine.workspace, path),
+        |request, bytes| migrations.lead_to(request, bytes),
+    )?;
+    verdict.add_strangers(&written, &id, |folder| names(&machine.workspace.join(folder)))?;
     let torn = written.whole.torn;
     if args.json {
         output::json(&serde_json::json!({
@@ -90,6 +94,25 @@ impl Migrations<'_> {
         let found = source::decode(bytes, name).and_then(|text| source::parse(text, collection.format, name));
         matches!((migrated, found), (Ok(migrated), Ok(found)) if verify::same(&migrated, &found))
     }
+}
+
+/// Returns the names in a folder, sorted; none where it is gone.
+fn names(folder: &Path) -> Result<Vec<String>> {
+    let failed = |error: std::io::Error| Failure::io(folder, "list", &error);
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
+        // Those with a dot are nietz's own, while it writes.
+        if !name.starts_with('.') {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// Reads a file of the workspace. A journal that nietz wrote names no other files, so they are refused.

@@ -1,6 +1,6 @@
 //! Compares what a journal says was written with the files on disk: documents by their digests, rows by their offsets.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::path::Path;
 
 use serde_json::Value;
@@ -96,13 +96,15 @@ impl RunWrites {
     }
 
     /// Compares with the files on disk; `read` returns the bytes of a file, or `None` if there is no such file, and
-    /// `is_migrated` tells whether a file is what a migration makes of what a request saved.
+    /// `is_migrated` tells whether a file is what a migration makes of what a request saved. Rows in a folder of the run's own
+    /// name (`run`) are the run's alone: any other row there is a difference.
     ///
     /// # Errors
     ///
     /// Those of `read`.
     pub(crate) fn compare_with(
         &self,
+        run: &str,
         mut read: impl FnMut(&str) -> Result<Option<Vec<u8>>>,
         mut is_migrated: impl FnMut(&Value, &[u8]) -> bool,
     ) -> Result<Verdict> {
@@ -126,7 +128,7 @@ impl RunWrites {
         for (path, rows) in &self.rows {
             verdict.rows += rows.len();
             match read(path)? {
-                Some(bytes) => verdict.check_rows(path, rows, &bytes),
+                Some(bytes) => verdict.check_rows(path, rows, &bytes, is_of_run(path, run)),
                 None => verdict.differs(path, &format!("is gone, with {} rows of this run", rows.len())),
             }
         }
@@ -135,12 +137,37 @@ impl RunWrites {
 }
 
 impl Verdict {
+    /// Adds the files that stand beside rows of the run, in a folder of its own name, and that it did not write.
+    ///
+    /// # Errors
+    ///
+    /// Those of `list`, which returns the names in a folder.
+    pub(crate) fn add_strangers(
+        &mut self,
+        written: &RunWrites,
+        run: &str,
+        list: impl Fn(&Path) -> Result<Vec<String>>,
+    ) -> Result<()> {
+        let own = written.rows.keys().filter(|path| is_of_run(path, run));
+        let folders: BTreeSet<&Path> = own.filter_map(|path| Path::new(path).parent()).collect();
+        for folder in folders {
+            for name in list(folder)? {
+                let path = folder.join(&name).display().to_string();
+                if !written.rows.contains_key(&path) && !written.documents.contains_key(&path) {
+                    self.differs(&path, "was not written by this run");
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn differs(&mut self, path: &str, what: &str) {
         self.differences.push(format!("{path}: {what}"));
     }
 
-    /// Compares the rows of a file with those that the run appended to it. Others may have written rows between them.
-    fn check_rows(&mut self, path: &str, rows: &[AppendedRow], bytes: &[u8]) {
+    /// Compares the rows of a file with those that the run appended to it. Others may have written rows between them, if the
+    /// file is not the run's `alone`.
+    fn check_rows(&mut self, path: &str, rows: &[AppendedRow], bytes: &[u8], alone: bool) {
         let mut existing: Vec<ExistingRow> = Vec::new();
         // The index of a line by its offset and by its content, so that each row needs one lookup.
         let mut by_offset: HashMap<u64, usize> = HashMap::new();
@@ -183,9 +210,12 @@ impl Verdict {
             });
         }
         let appended: HashSet<Digest> = rows.iter().map(|row| row.row).collect();
-        for (index, _) in existing.iter().enumerate().filter(|(_, found)| !found.used && appended.contains(&found.row))
-        {
-            messages.push(format!("line {} stands there twice", index + 1));
+        for (index, found) in existing.iter().enumerate().filter(|(_, found)| !found.used) {
+            match appended.contains(&found.row) {
+                true => messages.push(format!("line {} stands there twice", index + 1)),
+                false if alone => messages.push(format!("line {} was not written by this run", index + 1)),
+                false => {}
+            }
         }
         let more = messages.len().saturating_sub(NAMED);
         messages.truncate(NAMED);
@@ -194,6 +224,11 @@ impl Verdict {
             self.differs(path, &format!("and {more} more"));
         }
     }
+}
+
+/// Tells whether a file is in a folder that has the run's name.
+fn is_of_run(path: &str, run: &str) -> bool {
+    Path::new(path).parent().is_some_and(|folder| folder.file_name().is_some_and(|name| name == run))
 }
 
 /// A row that is in the file.

@@ -52,6 +52,8 @@ pub struct FlowInput {
     pub origins: Value,
     /// The commands that the run may run.
     pub commands: Vec<String>,
+    /// What the user gave the run beside its params, when it began.
+    pub options: Value,
     pub settings: Value,
     pub run: String,
     pub lang: String,
@@ -166,7 +168,7 @@ impl Flow {
         let context = json!({
             "params": params, "settings": input.settings, "run": input.run, "lang": input.lang,
             "workspace": input.workspace, "origins": origins, "attachments": attachments,
-            "commands": input.commands,
+            "commands": input.commands, "options": input.options,
         });
         let argument = self.argument(&context).map_err(|error| vm_errors::from_error(&error))?;
         match Scheduler::new(&self.vm, gate).run(run, argument, interrupts).await? {

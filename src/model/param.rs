@@ -58,6 +58,8 @@ pub enum ParamKind {
     Revision,
     /// A persona, by its slug.
     Persona,
+    /// A model, by its name or an alias; the flow gets the word, and `--plan` shows what it means.
+    Model,
     /// The files that a flow takes as attachments. No manifest names this type: it says `attachments = true`.
     Attachment,
 }
@@ -165,9 +167,12 @@ impl Param {
     /// Says why the text is not a value of this parameter.
     pub fn parse(&self, text: &str) -> Result<Value, String> {
         let value = match self.kind {
-            ParamKind::String | ParamKind::Run | ParamKind::Revision | ParamKind::Persona | ParamKind::Attachment => {
-                Value::from(text)
-            }
+            ParamKind::String
+            | ParamKind::Run
+            | ParamKind::Revision
+            | ParamKind::Persona
+            | ParamKind::Model
+            | ParamKind::Attachment => Value::from(text),
             ParamKind::Integer => {
                 text.parse::<i64>().map(Value::from).map_err(|_| "is not a whole number".to_owned())?
             }
@@ -193,9 +198,12 @@ impl Param {
     /// Says why it is not a value of this parameter.
     pub fn accepts(&self, value: &Value) -> Result<(), String> {
         let has_type = match self.kind {
-            ParamKind::String | ParamKind::Run | ParamKind::Revision | ParamKind::Persona | ParamKind::Attachment => {
-                value.is_string()
-            }
+            ParamKind::String
+            | ParamKind::Run
+            | ParamKind::Revision
+            | ParamKind::Persona
+            | ParamKind::Model
+            | ParamKind::Attachment => value.is_string(),
             ParamKind::Integer => value.is_i64() || value.is_u64(),
             ParamKind::Number => value.is_number(),
             ParamKind::Boolean => value.is_boolean(),
@@ -241,6 +249,7 @@ impl ParamKind {
             ParamKind::Run => "run",
             ParamKind::Revision => "revision",
             ParamKind::Persona => "persona",
+            ParamKind::Model => "model",
             ParamKind::Attachment => "file",
         }
     }

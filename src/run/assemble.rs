@@ -5,6 +5,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use serde_json::{Value, json};
+
 use crate::engine::budget::Meter;
 use crate::engine::gate::{Gate, OpenJournal};
 use crate::engine::world::World;
@@ -15,6 +17,7 @@ use crate::host::git::Repository;
 use crate::host::{FrontEnd, Models};
 use crate::journal::lines::OpenRecord;
 use crate::lua::flow::FlowInput;
+use crate::model::command::Grants;
 use crate::model::param::origins_by_param;
 use crate::pack::permission_items::Items;
 use crate::run::access::{commands, files, notifier};
@@ -69,6 +72,8 @@ pub fn assemble(
         notifier: notifier(machine, open),
         now: parts.now,
     };
+    // A resumed run may be granted more: what the flow sees stays as it was, as all that it is given.
+    let options = options(recorded.history.first.as_deref().unwrap_or(open));
     let gate = Gate::new(Rc::new(world), machine.redactor(), parts.meter, recorded, open.seed);
     let reads_only = flow.command(open.command.as_deref()).is_ok_and(|command| command.reads_only);
     let permissions = flow.manifest.permissions.with_params(&open.params, !open.grants.no_sandbox);
@@ -76,6 +81,7 @@ pub fn assemble(
     gate.permit(permissions, reads_only);
     let input = FlowInput {
         commands,
+        options,
         params: open.params.clone(),
         origins: origins_by_param(&open.params, &open.origins),
         settings: session.effective_settings(open),
@@ -84,4 +90,13 @@ pub fn assemble(
         workspace: open.workspace.clone().unwrap_or_else(|| machine.workspace_name()),
     };
     Ok((Rc::new(gate), input))
+}
+
+/// Returns what the user gave a run beside its params, as the flow sees it.
+fn options(began: &OpenRecord) -> Value {
+    let Grants { net, no_sandbox, read } = &began.grants;
+    json!({
+        "allow_net": net, "no_sandbox": no_sandbox, "allow_read": read, "seed": began.seed,
+        "budget": began.budget.bounded(),
+    })
 }

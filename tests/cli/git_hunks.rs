@@ -345,7 +345,7 @@ return nietz.flow {
     for name, arguments in {
       commit_of = { "main" }, snapshot = {}, resolve = { "main" }, merge_base = { "main", "HEAD" }, log = { { most = 1 } },
       staged = {}, unstaged = {}, diff = { "main", "HEAD" }, hunks = { { from = "main" } }, changed = { "main", "HEAD" },
-      brings = { "main", "HEAD" }, files = { "main" }, branch = { "nietz/new", head }, delete_branch = { "nietz/new" },
+      brings = { "main", "HEAD" }, stat = { "main", "HEAD" }, remains = { "r0" }, discard = { "r0", "w" }, files = { "main" }, branch = { "nietz/new", head }, delete_branch = { "nietz/new" },
       merge = { { from = "main", into = "nietz/new", message = "m" } }, worktree = { { name = "w", branch = "nietz/new" } },
     } do
       found[name] = tried(name, table.unpack(arguments))
@@ -370,7 +370,7 @@ fn a_flow_that_may_read_reads_everything_and_changes_nothing() {
     env.nietz(["trust", "add", ".", "--allow", "git=read"]).go().exits(0);
     let result = env.run(["may"]).go().result();
     for (name, came) in result.as_object().expect("what came of each") {
-        let refused = ["branch", "delete_branch", "merge", "worktree"].contains(&name.as_str());
+        let refused = ["branch", "delete_branch", "merge", "worktree", "discard"].contains(&name.as_str());
         let hint = "permission-refused: add `permissions = { git = true }` to its nietz.flow{…}";
         assert_eq!(came, if refused { hint } else { "fine" }, "{name}");
     }

@@ -244,8 +244,13 @@ fn what_git_lists_of_odd_names_is_read_as_git_means_it() {
             Ok(_) => assert_eq!(taken.0, wanted),
             Err(failure) => assert!(wanted.is_empty(), "{failure:?}"),
         }
-        let merge =
-            GitOp::Merge { from: "nietz/theirs".to_owned(), into: "nietz/ours".to_owned(), message: "m".to_owned() };
+        let merge = GitOp::Merge {
+            from: "nietz/theirs".to_owned(),
+            into: "nietz/ours".to_owned(),
+            message: "m".to_owned(),
+            squash: false,
+            author: None,
+        };
         match place.ask(&merge) {
             Ok(merged) => {
                 // What is in conflict is a path of one of the three, as it is, with what git puts behind it, or in the folder that
@@ -312,7 +317,7 @@ fn what_has_an_odd_name_in_a_worktree_is_committed_or_told() {
                 expected.insert(path.clone());
             }
         }
-        let commit = TreeOp::Commit { branch: "nietz/run".to_owned(), message: "m".to_owned() };
+        let commit = TreeOp::Commit { branch: "nietz/run".to_owned(), message: "m".to_owned(), author: None };
         in_tree(&repository, &commit).expect("it is committed");
         let told = repository.remarks();
         assert_eq!(place.listed("nietz/run"), expected, "{told:?}");
@@ -332,8 +337,13 @@ fn what_has_a_name_that_is_no_text_is_kept_and_refused_like_any_other() {
         |paths: &[&[u8]]| -> Files { paths.iter().map(|path| (path.to_vec(), (false, b"x".to_vec()))).collect() };
     let (base, ours, theirs) = (files(&[b"a"]), files(&[b"a", b"b"]), files(&[b"a", b"\xff/nietz.yaml"]));
     import(&place.at("work"), &[("main", &base), ("nietz/ours", &ours), ("nietz/theirs", &theirs)]);
-    let merge =
-        GitOp::Merge { from: "nietz/theirs".to_owned(), into: "nietz/ours".to_owned(), message: "m".to_owned() };
+    let merge = GitOp::Merge {
+        from: "nietz/theirs".to_owned(),
+        into: "nietz/ours".to_owned(),
+        message: "m".to_owned(),
+        squash: false,
+        author: None,
+    };
     let failure = place.ask(&merge).expect_err("it holds something of nietz's own");
     assert_eq!(failure.code, Code::PathRefused, "{failure:?}");
     let repository = place.repository();
@@ -344,7 +354,7 @@ fn what_has_a_name_that_is_no_text_is_kept_and_refused_like_any_other() {
     let remove = TreeOp::Remove { discard: false };
     let failure = in_tree(&repository, &remove).expect_err("a file would be lost");
     assert!(failure.message.contains("is not committed"), "{failure:?}");
-    let commit = TreeOp::Commit { branch: "nietz/ours".to_owned(), message: "m".to_owned() };
+    let commit = TreeOp::Commit { branch: "nietz/ours".to_owned(), message: "m".to_owned(), author: None };
     in_tree(&repository, &commit).expect("it is committed");
     assert!(place.listed("nietz/ours").contains(&b"\xfe"[..]));
     in_tree(&repository, &remove).expect("nothing is lost");
@@ -384,8 +394,13 @@ const SAYS: &str = "if [ -f \"SAID/$word\" ]; then cat \"SAID/$word\"; exit \"$(
 
 fn questions(place: &Place) -> Vec<GitOp> {
     let (from, to) = (place.commit("main"), place.commit("nietz/ours"));
-    let merge =
-        GitOp::Merge { from: "nietz/theirs".to_owned(), into: "nietz/ours".to_owned(), message: "m".to_owned() };
+    let merge = GitOp::Merge {
+        from: "nietz/theirs".to_owned(),
+        into: "nietz/ours".to_owned(),
+        message: "m".to_owned(),
+        squash: false,
+        author: None,
+    };
     vec![
         GitOp::Files { commit: to.clone(), glob: "**".to_owned() },
         GitOp::Changed { from: from.clone(), to: to.clone() },

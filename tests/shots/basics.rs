@@ -209,7 +209,7 @@ fn the_limit_of_tools_ends_an_attempt_and_keeps_its_work() {
         call("write_file", &json!({ "path": format!("f{}.txt", step(request)), "text": "x" }))
     });
     let env = env(&server);
-    let result = shoot(&env, &["--validate", CHECK, "--max-tools", "3", "--max-breakdowns", "0"]).result();
+    let result = shoot(&env, &["--validate", CHECK, "--max-tools", "3", "--max-breakdowns", "0"]).refused();
     assert_eq!(result["status"], "failed");
     let end = &rows(&env, "attempt_result")[0];
     assert_eq!(end["status"], "tool_limit");
@@ -222,7 +222,7 @@ fn the_limit_of_tools_ends_an_attempt_and_keeps_its_work() {
 /// What the first attempt ended with, and what became of the session.
 fn limited(env: &Env, limits: &[&str]) -> (Value, Value, Value) {
     let more = ["--validate", CHECK, "--max-breakdowns", "1"].into_iter().chain(limits.iter().copied());
-    let result = shoot(env, &more.collect::<Vec<_>>()).result();
+    let result = shoot(env, &more.collect::<Vec<_>>()).refused();
     let end = &rows(env, "attempt_result")[0];
     (end["status"].clone(), end["status_detail"].clone(), result["detail"].clone())
 }
@@ -288,7 +288,7 @@ fn silence_ends_an_attempt_and_keeps_its_work() {
         _ => Response::silence(),
     });
     let env = env(&server);
-    shoot(&env, &["--validate", CHECK, "--idle", "1", "--max-breakdowns", "0"]).result();
+    shoot(&env, &["--validate", CHECK, "--idle", "1", "--max-breakdowns", "0"]).refused();
     let end = &rows(&env, "attempt_result")[0];
     let detail = "nothing happened for 1 s; `sh check.sh` exited with 1";
     assert_eq!((&end["status"], &end["status_detail"]), (&json!("timeout"), &json!(detail)));
@@ -354,7 +354,8 @@ fn tampering_with_the_validation_does_not_help_and_is_said() {
             _ => Response::text("It validates."),
         });
         let env = env(&server);
-        let result = shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).result();
+        let ended = shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]);
+        let result = if honest { ended.result() } else { ended.refused() };
         let end = &rows(&env, "attempt_result")[0];
         assert!(end["status_detail"].as_str().unwrap().starts_with("tampered: check.sh; "), "{end}");
         match honest {
@@ -374,7 +375,7 @@ fn the_same_files_with_the_same_result_end_the_loop() {
         _ => Response::text("Done."),
     });
     let env = env(&server);
-    let result = shoot(&env, &["--validate", CHECK]).result();
+    let result = shoot(&env, &["--validate", CHECK]).refused();
     assert_eq!(result["status"], "failed");
     assert!(result["detail"].as_str().unwrap().starts_with("stalled: attempt 3 "), "{result}");
     assert_eq!(rows(&env, "attempt").len(), 3);
@@ -388,7 +389,9 @@ fn without_validation_nothing_succeeds_unless_that_is_accepted() {
             _ => Response::text("Done."),
         });
         let env = env(&server);
-        assert_eq!(shoot(&env, more).result()["status"], status);
+        let ended = shoot(&env, more);
+        let result = if status == "success" { ended.result() } else { ended.refused() };
+        assert_eq!(result["status"], status);
         let end = &rows(&env, "attempt_result")[0];
         assert_eq!(end["status"], if status == "failed" { "completed" } else { "success" });
         assert_eq!(end["status_detail"], "unvalidated: Done.");
@@ -425,7 +428,7 @@ fn paths_and_commands_of_a_model_are_held_in() {
         _ => Response::text("Done."),
     });
     let env = env(&server);
-    shoot(&env, &["--validate", CHECK, "--run", "grep", "--no-run", "--max-breakdowns", "0"]).result();
+    shoot(&env, &["--validate", CHECK, "--run", "grep", "--no-run", "--max-breakdowns", "0"]).refused();
     let outputs = column(&env, "tool_call", "output");
     for (output, part) in outputs.iter().zip([
         "leads out of the worktree",

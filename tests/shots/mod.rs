@@ -2,7 +2,9 @@
 
 pub(crate) mod basics;
 mod cheats;
+mod clean;
 mod each;
+mod ends;
 pub(crate) mod guarded;
 mod honest;
 mod installs;

@@ -64,7 +64,7 @@ fn a_model_that_talks_asks_again_or_overwrites_is_told_so() {
 fn a_model_that_goes_on_talking_is_told_once() {
     let server = ModelServer::start(|_| Response::text("I cannot: work.txt is holy."));
     let env = env(&server);
-    let result = shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).result();
+    let result = shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).refused();
     assert_eq!((server.requests().len(), &result["status"]), (2, &json!("failed")));
     let detail = column(&env, "attempt_result", "status_detail").remove(0);
     assert!(detail.as_str().unwrap().contains("work.txt is holy"), "{detail}");
@@ -88,7 +88,7 @@ fn a_breakdown_that_has_looked_enough_is_asked_once_for_what_it_has_seen() {
         });
         let env = env(&server);
         let more = ["--validate", CHECK, "--run", "grep", "--max-tools", "2", "--max-breakdowns", "1"];
-        shoot(&env, &more).result();
+        shoot(&env, &more).refused();
         let calls = rows(&env, "tool_call").into_iter().filter(|row| row["attempt_id"] == 2).count();
         let status = column(&env, "attempt_result", "status").remove(1);
         assert_eq!((calls, status), (2, json!(if listens { "success" } else { "tool_limit" })));
@@ -124,7 +124,7 @@ fn of_many_files_a_model_is_told_the_folders() {
     let env = (0..61).fold(env(&server), |env, number| env.file(&format!("many/{number}.txt"), "x"));
     git(&env.workspace(), ["add", "-A"]);
     git(&env.workspace(), ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "many"]);
-    shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).result();
+    shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).refused();
     let prompt = task(&server.requests()[0]);
     let listed = "The files of the repository:\nbig/ (1 files)\ncheck.sh\nmany/ (61 files)\nwork.txt\n";
     assert!(prompt.contains(listed), "{prompt}");

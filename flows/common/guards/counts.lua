@@ -7,7 +7,8 @@ local results = require("../memory/results")
 local counts = {}
 
 --- How a command ended after the work, and what its output says of tests.
-export type Run = { step: number, command: string, exit: number, output: string, report: results.Results? }
+--- `ended_at` is when, where that is recorded.
+export type Run = { step: number, command: string, exit: number, output: string, report: results.Results?, ended_at: string? }
 
 --- How many names are told.
 local MOST_NAMES = 5

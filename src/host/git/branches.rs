@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 
 use super::Repository;
-use super::call::{GitCall, names, paths};
+use super::call::{GitCall, NewCommit, names, paths};
 use super::names::{check_branch, check_commit, check_own};
 use super::process::failure;
 use crate::error::{Code, Failure, Result};
@@ -19,6 +19,12 @@ pub(super) const MOST_PATCH: usize = 256 << 10;
 
 /// The options of a patch: no program of the repository's configuration makes it.
 pub(super) const AS_PATCH: [&str; 5] = ["-p", "-M", "--no-ext-diff", "--no-textconv", "--no-color"];
+
+/// Where git keeps which branch is the usual one of the remote `origin`, and what its branches begin with.
+const DEFAULT: &str = "refs/remotes/origin/HEAD";
+const ORIGIN: &str = "refs/remotes/origin/";
+/// What that branch is called where nobody says it.
+const USUAL_BRANCHES: &[&str] = &["main", "master"];
 
 /// The command that lists the paths that differ.
 const CHANGED: [&str; 5] = ["diff-tree", "-r", "-z", "--name-only", "--no-renames"];
@@ -54,13 +60,33 @@ impl Repository {
         }
         let branch = own()?.args(["symbolic-ref", "-q", "--short", "HEAD"]).output()?;
         let line = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
-        let mut head = Head { top: self.workspace.clone(), commit: line(&commit.stdout), branch: None };
+        let mut head =
+            Head { top: self.workspace.clone(), commit: line(&commit.stdout), branch: None, default_branch: None };
         if branch.status.success() {
             let branch = line(&branch.stdout);
             self.check_read(&branch)?;
             head.branch = Some(branch);
+        } else {
+            head.default_branch = self.default_branch()?;
         }
         Ok(head)
+    }
+
+    /// Returns the branch that the remote `origin` calls its own, or else `main` or `master`, if there is one.
+    fn default_branch(&self) -> Result<Option<String>> {
+        self.check_reference(DEFAULT)?;
+        let named = self.read_only_call()?.args(["symbolic-ref", "-q", DEFAULT]).output()?;
+        if named.status.success()
+            && let Some(branch) = String::from_utf8_lossy(&named.stdout).trim_end().strip_prefix(ORIGIN)
+        {
+            return Ok(Some(branch.to_owned()));
+        }
+        for usual in USUAL_BRANCHES {
+            if self.commit_of(usual)?.is_some() {
+                return Ok(Some((*usual).to_owned()));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the commit of any branch, the run's or the user's; `None` if there is no such branch.
@@ -166,7 +192,8 @@ impl Repository {
     }
 
     /// Merges in memory. The branch is moved only if there is no conflict and nobody else has moved it meanwhile.
-    pub(super) fn merge(&self, from: &str, into: &str, message: &str, now: u64) -> Result<Merged> {
+    /// `squash` makes one commit of what the branch brings, without it as a parent.
+    pub(super) fn merge(&self, from: &str, into: &str, squash: bool, new: &NewCommit<'_>) -> Result<Merged> {
         check_own(into)?;
         self.check_moved(into)?;
         let (theirs, ours) = (self.need_commit_of(from)?, self.need_commit_of(into)?);
@@ -203,8 +230,9 @@ impl Repository {
         if from.starts_with(PREFIX) {
             self.tell_brought(into, &ours, &tree)?;
         }
-        let commit =
-            self.call()?.at(now).args(["commit-tree", &tree, "-p", &ours, "-p", &theirs, "-m", message]).line()?;
+        let parents: &[&str] = if squash { &["-p", &ours] } else { &["-p", &ours, "-p", &theirs] };
+        let call = self.call()?.committing(new)?.args(["commit-tree", &tree]).args(parents.iter().copied());
+        let commit = call.args(["-m", new.message]).line()?;
         self.move_branch(into, &commit, &ours)?;
         Ok(merged_as(Some(commit.clone()), None))
     }
@@ -215,13 +243,14 @@ impl Repository {
     }
 
     /// Returns the merge if it happened: if the branch has moved to a merge of just those two commits.
-    pub(super) fn probe_merge(&self, into: &str, before: &GitBefore) -> Option<Merged> {
+    pub(super) fn probe_merge(&self, into: &str, squash: bool, before: &GitBefore) -> Option<Merged> {
         let GitBefore::Merge { from: theirs, into: ours } = before else { return None };
         let now = self.commit_of(into).ok()??;
         let line = self.read_only_call().ok()?.args(["rev-list", "--parents", "-n", "1", &now]).line().ok()?;
         let parents: Vec<&str> = line.split(' ').skip(1).collect();
         let merged = Merged { commit: Some(now.clone()), from: theirs.clone(), into: ours.clone(), conflicts: None };
-        (parents == [ours, theirs]).then_some(merged)
+        let expected: &[&String] = if squash { &[ours] } else { &[ours, theirs] };
+        parents.iter().eq(expected).then_some(merged)
     }
 
     /// Refuses a run's branch that changes files of nietz itself, since the user merges the result in the end.

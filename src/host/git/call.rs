@@ -15,6 +15,7 @@ use super::process::{self, CallBounds, GitLaunch, Running, failure};
 use crate::error::{Code, Failure, Result};
 use crate::host::path;
 use crate::model::git::GitLimits;
+use crate::model::text::excerpt;
 
 /// Settings that override those of the repository's own file.
 const SETTINGS: &[&str] = &[
@@ -58,6 +59,15 @@ const CONFIGURATION: &[&str] =
 /// Author and committer of the commits of runs.
 const NAME: &str = "nietz";
 const EMAIL: &str = "nietz@localhost";
+
+/// What a commit says beside its files.
+pub(super) struct NewCommit<'a> {
+    pub(super) message: &'a str,
+    /// `Name <address>`; the run itself where nobody is named.
+    pub(super) author: Option<&'a str>,
+    /// In seconds since 1970.
+    pub(super) now: u64,
+}
 
 pub(super) struct GitCall {
     command: Command,
@@ -227,6 +237,23 @@ impl GitCall {
         self
     }
 
+    /// Commits at this time, and by the author who is named.
+    ///
+    /// # Errors
+    ///
+    /// `request-invalid` if the author is not `Name <address>`.
+    pub(super) fn committing(self, commit: &NewCommit<'_>) -> Result<GitCall> {
+        let mut call = self.at(commit.now);
+        if let Some(author) = commit.author {
+            let (name, address) = author_parts(author).ok_or_else(|| {
+                let message = format!("`{}` is no author", excerpt(author));
+                Failure::new(Code::RequestInvalid, message).hint("such as 'Ada Lovelace <ada@example.org>'")
+            })?;
+            call.command.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", address);
+        }
+        Ok(call)
+    }
+
     pub(super) fn args<'a>(mut self, args: impl IntoIterator<Item = &'a str>) -> GitCall {
         for arg in args {
             if self.what.is_empty() {
@@ -315,6 +342,14 @@ impl GitCall {
     pub(super) fn line(self) -> Result<String> {
         self.text().map(|text| text.trim_end().to_owned())
     }
+}
+
+/// Returns the name and the address of `Name <address>`.
+fn author_parts(author: &str) -> Option<(&str, &str)> {
+    let (name, rest) = author.split_once('<')?;
+    let (name, address) = (name.trim(), rest.trim_end().strip_suffix('>')?.trim());
+    let fine = |part: &str| !part.is_empty() && !part.contains(['<', '>']) && !part.contains(char::is_control);
+    (author.len() <= 300 && fine(name) && fine(address) && !address.contains(' ')).then_some((name, address))
 }
 
 /// Returns the variables of the environment that locate the user's configuration.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
 use super::Repository;
-use super::call::names;
+use super::call::{NewCommit, names};
 use super::names::{check_commit, check_own};
 use super::stage::{self, stage};
 use super::worktree::{Worktree, files};
@@ -72,7 +72,7 @@ impl Worktree<'_> {
     }
 
     /// Commits everything that is not ignored, with low-level commands, so that git runs nothing in the worktree.
-    pub(super) fn commit(&self, branch: &str, message: &str, now: u64) -> Result<Committed> {
+    pub(super) fn commit(&self, branch: &str, new: &NewCommit<'_>) -> Result<Committed> {
         self.check_branch(branch)?;
         self.not_committed(&stage(&|| self.call(), &self.folder, &self.uncommitted_paths()?, true)?);
         let tree = self.call()?.args(WRITE_TREE).line()?;
@@ -81,7 +81,8 @@ impl Worktree<'_> {
         if tree == old {
             return Ok(Committed { commit: head.to_owned(), changed: false, tree: Some(tree) });
         }
-        let commit = self.call()?.at(now).args(["commit-tree", &tree, "-p", head, "-m", message]).line()?;
+        let commit =
+            self.call()?.committing(new)?.args(["commit-tree", &tree, "-p", head, "-m", new.message]).line()?;
         self.repository.move_branch(branch, &commit, head)?;
         Ok(Committed { commit, changed: true, tree: Some(tree) })
     }

@@ -8,6 +8,7 @@
 //! - `worktrees` makes and removes worktrees (each a `worktree`); `commits` commits and restores them, with `stage` and
 //!   `host::sweep`, which cope with any state in which commands leave a folder; `files` and `search` read and write in
 //!   them through `host::confined`, which cannot leave them;
+//! - `stat` counts the lines of a change; `remains` finds and removes what runs that are over have left;
 //! - `dependencies` finds the folders of dependencies that git ignores; `view` is what commands see of the repository;
 //! - `folders` checks that the repository is the workspace's own; `user_config` says which of the user's settings apply;
 //! - `fetch` fetches one commit of somebody's repository.
@@ -30,8 +31,10 @@ mod names;
 mod user_config;
 mod programs;
 mod process;
+mod remains;
 mod search;
 mod stage;
+mod stat;
 mod revisions;
 mod uncommitted;
 mod view;
@@ -53,7 +56,7 @@ use crate::model::effect::git::{GitBefore, GitOp, GitOutcome, NewBranch};
 use crate::model::effect::worktree::{TreeBefore, TreeOp, TreeOutcome, WorktreeOp};
 use crate::model::git::GitLimits;
 use crate::model::text::shell;
-use call::GitCall;
+use call::{GitCall, NewCommit};
 use hunks::HunkQuery;
 pub use process::end_all;
 use programs::Programs;
@@ -222,7 +225,13 @@ impl Repository {
             GitOp::Unstaged { path } => GitOutcome::Diff(this.unstaged(path.as_deref())?),
             GitOp::Brings { from, to } => GitOutcome::Brings(this.brings(from, to)?),
             GitOp::Files { commit, glob } => GitOutcome::Files(this.files(commit, glob)?),
-            GitOp::Merge { from, into, message } => GitOutcome::Merge(this.merge(from, into, message, now)?),
+            GitOp::Stat { from, to } => GitOutcome::Stat(this.stat(from, to)?),
+            GitOp::Merge { from, into, message, squash, author } => {
+                let commit = NewCommit { message, author: author.as_deref(), now };
+                GitOutcome::Merge(this.merge(from, into, *squash, &commit)?)
+            }
+            GitOp::Remains { run } => GitOutcome::Remains(this.remains(run)?),
+            GitOp::Discard { run, name } => GitOutcome::Discarded(this.discard(run, name)?),
             GitOp::Worktree { name, branch } => GitOutcome::Worktree(this.worktree(name, branch, again)?),
             GitOp::Dependencies { tree } => GitOutcome::Dependencies(this.dependencies(tree.as_deref())?),
         })
@@ -261,7 +270,10 @@ impl Repository {
             }
             TreeOp::Apply { patch } => TreeOutcome::Apply { paths: edits::apply(&tree, patch, again)? },
             TreeOp::Diff { from, path } => TreeOutcome::Diff(edits::diff(&tree, from, path.as_deref())?),
-            TreeOp::Commit { branch, message } => TreeOutcome::Commit(tree.commit(branch, message, now)?),
+            TreeOp::Commit { branch, message, author } => {
+                let commit = NewCommit { message, author: author.as_deref(), now };
+                TreeOutcome::Commit(tree.commit(branch, &commit)?)
+            }
             TreeOp::Restore { protect } => TreeOutcome::Restore { touched: tree.restore(protect.as_ref())? },
             TreeOp::MoveTo { branch, commit } => {
                 tree.move_to(branch, commit)?;
@@ -333,6 +345,9 @@ impl Repository {
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }
             | GitOp::Files { .. }
+            | GitOp::Stat { .. }
+            | GitOp::Remains { .. }
+            | GitOp::Discard { .. }
             | GitOp::Dependencies { .. }
             | GitOp::Worktree { .. } => Ok(GitBefore::Nothing {}),
         }
@@ -341,8 +356,8 @@ impl Repository {
     /// Returns the outcome of a request whose intent was written, if it happened.
     pub fn probe(&self, op: &GitOp, before: &GitBefore) -> Option<Result<GitOutcome>> {
         match op {
-            GitOp::Merge { into, .. } => {
-                self.for_new_request().probe_merge(into, before).map(|done| Ok(GitOutcome::Merge(done)))
+            GitOp::Merge { into, squash, .. } => {
+                self.for_new_request().probe_merge(into, *squash, before).map(|done| Ok(GitOutcome::Merge(done)))
             }
             GitOp::Branch { name, commit } => {
                 let found = self.for_new_request().commit_of(name).ok()??;
@@ -363,6 +378,9 @@ impl Repository {
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }
             | GitOp::Files { .. }
+            | GitOp::Stat { .. }
+            | GitOp::Remains { .. }
+            | GitOp::Discard { .. }
             | GitOp::Dependencies { .. }
             | GitOp::Worktree { .. } => None,
         }

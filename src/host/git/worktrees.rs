@@ -100,7 +100,7 @@ impl Repository {
     }
 
     /// Returns the folder of a worktree, and its git folder.
-    fn place(&self, name: &str) -> Result<(PathBuf, PathBuf)> {
+    pub(super) fn place(&self, name: &str) -> Result<(PathBuf, PathBuf)> {
         let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if name.is_empty() || name.len() > 60 || !name.chars().all(fine) || name.starts_with('-') {
             let shown = excerpt(name);
@@ -206,6 +206,6 @@ pub(super) fn written_folder(folder: &Path) -> PathBuf {
 }
 
 /// Returns the folder of a worktree during its removal.
-fn removal_folder(folder: &Path) -> PathBuf {
+pub(super) fn removal_folder(folder: &Path) -> PathBuf {
     folder.with_extension("gone")
 }

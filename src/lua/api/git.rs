@@ -45,9 +45,12 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("diff", diff)?
         .effect("hunks", hunks)?
         .effect("changed", changed)?
+        .effect("stat", stat)?
         .effect("brings", brings)?
         .effect("files", files)?
         .effect("merge", merge)?
+        .effect("remains", remains)?
+        .effect("discard", discard)?
         .effect("worktree", worktree)?
         .effect("tree", tree)?
         .effect("exec", exec)?
@@ -220,6 +223,11 @@ fn changed(lua: &Lua, values: MultiValue) -> Result<Request> {
     Ok(git(GitOp::Changed { from: args.text(0)?, to: args.text(1)? }, convert::to_lua))
 }
 
+fn stat(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "git.stat", values);
+    Ok(git(GitOp::Stat { from: args.text(0)?, to: args.text(1)? }, convert::to_lua))
+}
+
 fn brings(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "git.brings", values);
     Ok(git(GitOp::Brings { from: args.text(0)?, to: args.text(1)? }, convert::to_lua))
@@ -237,11 +245,25 @@ struct MergeOptions {
     from: String,
     into: String,
     message: String,
+    #[serde(default)]
+    squash: bool,
+    author: Option<String>,
 }
 
 fn merge(lua: &Lua, values: MultiValue) -> Result<Request> {
-    let MergeOptions { from, into, message } = Args::new(lua, "git.merge", values).data(0, "options")?;
-    Ok(git(GitOp::Merge { from, into, message }, convert::to_lua))
+    let MergeOptions { from, into, message, squash, author } =
+        Args::new(lua, "git.merge", values).data(0, "options")?;
+    Ok(git(GitOp::Merge { from, into, message, squash, author }, convert::to_lua))
+}
+
+fn remains(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let run = Args::new(lua, "git.remains", values).text(0)?;
+    Ok(git(GitOp::Remains { run }, convert::to_lua))
+}
+
+fn discard(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "git.discard", values);
+    Ok(git(GitOp::Discard { run: args.text(0)?, name: args.text(1)? }, convert::to_lua))
 }
 
 #[derive(Deserialize)]

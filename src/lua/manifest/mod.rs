@@ -405,7 +405,7 @@ fn read_settings(reader: &ManifestReader<'_>, table: &Table) -> Result<BTreeMap<
         }
         let param: Param = serde_json::from_value(Value::Object(fields)).map_err(|error| wrong(error.to_string()))?;
         param.check(&name).map_err(&wrong)?;
-        if matches!(param.kind, ParamKind::Revision | ParamKind::Persona) {
+        if matches!(param.kind, ParamKind::Revision | ParamKind::Persona | ParamKind::Model) {
             return Err(wrong(format!("the type `{}` is for params", param.kind.name())));
         }
         let number = matches!(param.kind, ParamKind::Integer | ParamKind::Number);

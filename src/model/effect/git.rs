@@ -72,12 +72,28 @@ pub enum GitOp {
     },
     /// Returns the paths that differ between two commits.
     Changed { from: String, to: String },
+    /// Returns how many lines each file that differs has gained and lost.
+    Stat { from: String, to: String },
     /// Returns the merge risks of the change from one commit to another: files that start by themselves.
     Brings { from: String, to: String },
     /// Finds the files of a commit whose paths match a glob.
     Files { commit: String, glob: String },
     /// Merges one branch into another, in memory.
-    Merge { from: String, into: String, message: String },
+    Merge {
+        from: String,
+        into: String,
+        message: String,
+        /// Makes one commit of what the branch brings, which does not name it as a parent.
+        #[serde(default, skip_serializing_if = "is_false")]
+        squash: bool,
+        /// `Name <address>`; the run itself where nobody is named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        author: Option<String>,
+    },
+    /// Lists the branches and worktrees that a run has left.
+    Remains { run: String },
+    /// Removes a worktree that another run has left, with what is not committed there.
+    Discard { run: String, name: String },
     /// Makes a worktree on a branch.
     Worktree { name: String, branch: String },
     /// Finds the folders of dependencies that git ignores, in the user's checkout or in a worktree.
@@ -101,10 +117,14 @@ pub enum GitOutcome {
     Diff(Patch),
     Hunks(ChangedFiles),
     Changed(Vec<String>),
+    Stat(ChangeStat),
     Brings(MergeRisks),
     Files(FoundFiles),
     Merge(Merged),
     Worktree(NewWorktree),
+    Remains(Remains),
+    /// Whether it was there.
+    Discarded(bool),
     Dependencies(FoundDependencies),
 }
 
@@ -136,6 +156,42 @@ pub struct Head {
     /// `None` if the head is detached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// If it is detached: the branch that the remote `origin` calls its own, or `main` or `master`, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_branch: Option<String>,
+}
+
+/// How many lines a change adds and deletes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ChangeStat {
+    /// The first of them, by path.
+    pub files: Vec<FileStat>,
+    /// How many files there are in all, and their lines.
+    pub count: usize,
+    pub added: u64,
+    pub deleted: u64,
+}
+
+/// One file of a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FileStat {
+    /// Bytes that are not UTF-8 are shown as replacement characters.
+    pub path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_path: Option<String>,
+    /// `None` if it is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deleted: Option<u64>,
+}
+
+/// What a run has left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Remains {
+    pub branches: Vec<String>,
+    /// The names of worktrees.
+    pub worktrees: Vec<String>,
 }
 
 /// A branch that was made, with its commit.
@@ -249,6 +305,7 @@ impl GitOp {
             GitOp::Diff { from, to, .. }
             | GitOp::Hunks { compared: ComparedTrees::Revisions { from, to }, .. }
             | GitOp::Changed { from, to }
+            | GitOp::Stat { from, to }
             | GitOp::Brings { from, to } => (named([from, to]), None),
             GitOp::Files { commit, .. } => (named([commit]), None),
             GitOp::Resolve { revision } => (named([revision]), None),
@@ -259,9 +316,14 @@ impl GitOp {
             GitOp::Branch { name, .. } => (vec![name], Some(name)),
             GitOp::Merge { from, into, .. } => (vec![into, from], Some(into)),
             GitOp::Worktree { branch, .. } => (vec![branch], None),
-            GitOp::Dependencies { .. } => (Vec::new(), None),
+            GitOp::Dependencies { .. } | GitOp::Remains { .. } | GitOp::Discard { .. } => (Vec::new(), None),
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Returns the branches that revisions may name. A hash names none: what it leads to never changes.
@@ -294,6 +356,9 @@ impl EffectFacts for GitOp {
             | GitOp::Files { .. }
             | GitOp::Snapshot
             | GitOp::Delete { .. }
+            | GitOp::Stat { .. }
+            | GitOp::Remains { .. }
+            | GitOp::Discard { .. }
             | GitOp::Dependencies { .. }
             | GitOp::Worktree { .. } => Recovery::Retry,
         }
@@ -323,11 +388,15 @@ impl EffectFacts for GitOp {
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }
             | GitOp::Files { .. }
+            | GitOp::Stat { .. }
+            | GitOp::Remains { .. }
             | GitOp::Dependencies { .. }
             | GitOp::Snapshot => &[Permission::GitRead],
-            GitOp::Branch { .. } | GitOp::Delete { .. } | GitOp::Merge { .. } | GitOp::Worktree { .. } => {
-                &[Permission::Git]
-            }
+            GitOp::Branch { .. }
+            | GitOp::Delete { .. }
+            | GitOp::Merge { .. }
+            | GitOp::Discard { .. }
+            | GitOp::Worktree { .. } => &[Permission::Git],
         }
     }
 
@@ -358,7 +427,10 @@ impl EffectFacts for GitOp {
 
     fn redact(&mut self, cleaner: &Cleaner) {
         match self {
-            GitOp::Merge { message, .. } => cleaner.text(message),
+            GitOp::Merge { message, author, .. } => {
+                cleaner.text(message);
+                author.iter_mut().for_each(|author| cleaner.text(author));
+            }
             // They hold no free text: only names of branches, commits and files, and globs.
             GitOp::Head
             | GitOp::Commit { .. }
@@ -375,6 +447,9 @@ impl EffectFacts for GitOp {
             | GitOp::Changed { .. }
             | GitOp::Brings { .. }
             | GitOp::Files { .. }
+            | GitOp::Stat { .. }
+            | GitOp::Remains { .. }
+            | GitOp::Discard { .. }
             | GitOp::Dependencies { .. }
             | GitOp::Worktree { .. } => {}
         }

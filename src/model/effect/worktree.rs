@@ -73,6 +73,9 @@ pub enum TreeOp {
     Commit {
         branch: String,
         message: String,
+        /// `Name <address>`; the run itself where nobody is named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        author: Option<String>,
     },
     /// Restores the worktree to its commit, except protected files, which come from another commit.
     Restore {
@@ -332,7 +335,10 @@ impl EffectFacts for WorktreeOp {
                 cleaner.text(old);
                 cleaner.text(new);
             }
-            TreeOp::Commit { message, .. } => cleaner.text(message),
+            TreeOp::Commit { message, author, .. } => {
+                cleaner.text(message);
+                author.iter_mut().for_each(|author| cleaner.text(author));
+            }
             TreeOp::Grep { pattern, glob, .. } => {
                 cleaner.text(pattern);
                 glob.iter_mut().for_each(|glob| cleaner.text(glob));

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::basics::{CHECK, call, column, divided, env, replace, rows, shoot, step};
 use crate::support::env::Env;
+use crate::support::kills;
 use crate::support::model_server::{Gate, ModelServer, Response};
 
 #[test]
@@ -89,4 +90,44 @@ fn no_command_is_run_twice_on_the_same_files_and_each_result_has_its_rows() {
     assert_eq!(begun(&parts, CHECK), 3);
     let last = rows(&parts, "validation_run").pop().expect("there are rows");
     assert_eq!((&last["attempt_result_id"], &last["exit_code"]), (&json!(5), &json!(0)));
+}
+
+/// However the shots of a round were under way: each has one result, and one of them is merged.
+#[test]
+fn killed_with_shots_side_by_side_a_session_comes_to_its_end_without_a_fault_in_the_record() {
+    let start = || {
+        let count = AtomicU64::new(0);
+        ModelServer::start(move |request| match step(request) {
+            0 if count.fetch_add(1, Ordering::SeqCst).is_multiple_of(2) => replace("todo", "done"),
+            0 => call("write_file", &json!({ "path": "other.txt", "text": "x" })),
+            1 => call("list_folder", &json!({ "path": "big" })),
+            2 => call("list_folder", &json!({ "path": "." })),
+            _ => Response::text("Done.").usage(10, 5),
+        })
+    };
+    let more = ["--validate", CHECK, "--shots", "3", "--max-breakdowns", "0"];
+    let server = start();
+    let reference = env(&server);
+    shoot(&reference, &more).result();
+    let lines = reference.journal().lines.len() as u64;
+    kills::for_each(&kills::points(lines, 6), |line| {
+        let server = start();
+        let env = env(&server);
+        let models = ["shots-on-goal", "--model-a", "openai/a", "--model-b", "openai/b"];
+        let call = env.run(models.into_iter().chain(more)).args(["say done in work.txt"]);
+        let killed = call.var("NIETZ_FAULT", &format!("kill@{line}")).go();
+        if killed.signal.is_some() {
+            let ended = env.resume().go();
+            assert_eq!(ended.result()["status"], "success", "killed after line {line}: {ended:?}");
+        }
+        let mut attempts: Vec<u64> =
+            column(&env, "attempt_result", "attempt_id").iter().filter_map(Value::as_u64).collect();
+        attempts.sort_unstable();
+        assert_eq!(attempts, [1, 2, 3], "killed after line {line}");
+        assert_eq!(rows(&env, "merge").len(), 1, "killed after line {line}");
+        for entry in std::fs::read_dir(env.path(".nietz/shots-on-goal/r1")).expect("there is a record") {
+            let path = entry.expect("it can be read").path();
+            env.nietz(["check", path.to_str().expect("UTF-8")]).go().exits(0);
+        }
+    });
 }

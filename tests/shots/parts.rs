@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use super::basics::{CHECK, call, column, env, prompt, replace, rows, shoot, step, task};
+use super::basics::{CHECK, call, column, env, prompt, replace, rows, shoot, step};
 use crate::support::env::Env;
 use crate::support::git::git;
 use crate::support::kills;

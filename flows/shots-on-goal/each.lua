@@ -99,6 +99,12 @@ function each.find(params: nietz.Values, start: string, passing: { string }): ({
 			else "what --validate names fails now, and may do so until all of them are done"
 		return nil, `nothing validates a part of --each: {why}`, `--each-validate 'CMD \{path}' validates one part`
 	end
+	local proofs: { string } = params.done_when or {}
+	if #params.each_validate == 0 and #passing == #params.validate and #proofs == 0 and not params.accept_unvalidated then
+		return nil,
+			"nothing can show that a part of --each is reached: all of --validate passes now",
+			"--each-validate 'CMD {path}' fails until its part is reached; --done-when CMD fails until all of them are; --accept-unvalidated takes the models' word"
+	end
 	for _, part in found do
 		for _, command in part.commands do
 			local _, why = programs.resolve(params, command)

@@ -114,7 +114,9 @@ function goal.reach(self: state.Session, target: state.Goal, first: number, pare
 		local last, missing = each.work(self, target, reach_by(first))
 		if missing ~= nil then
 			return stop(self, target, missing)
-		elseif last ~= nil and parts.validate(self, target, each.steps(target), last, "all sub-goals together") then
+		elseif last == nil then
+			return stop(self, target, "all parts were reached before anything was changed: there is nothing to do")
+		elseif parts.validate(self, target, each.steps(target), last, "all sub-goals together") then
 			return reached(target, last)
 		end
 	end

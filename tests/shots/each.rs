@@ -163,7 +163,11 @@ fn files_are_parts_too_and_their_names_reach_a_shell_as_they_are() {
 #[test]
 fn what_cannot_be_is_said_before_the_first_call() {
     let server = ModelServer::start(|_| unreachable!("nobody is to be called"));
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
+        (
+            &["--each", "modules/*/", "--validate", "test -e README"],
+            "nothing can show that a part of --each is reached: all of --validate passes now",
+        ),
         (&["--each", "nowhere/*"], "--each 'nowhere/*' matches nothing in the commit that this starts from"),
         (&["--each", "modules/*/"], "nothing validates a part of --each: there is no --validate"),
         (

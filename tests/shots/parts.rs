@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use super::basics::{CHECK, call, column, env, prompt, replace, rows, shoot, step, task};
+use super::basics::{CHECK, call, column, env, prompt, replace, rows, shoot, step};
 use crate::support::env::Env;
 use crate::support::git::git;
 use crate::support::kills;
@@ -149,6 +149,16 @@ fn parts_that_need_nothing_are_worked_on_side_by_side_and_a_failure_ends_only_wh
         assert_eq!(git(&work, ["show", &format!("nietz/r1:{file}")]), text);
     }
     assert!(server.most_at_once() >= 2);
+    // Each of the two is told of the other, and what comes later of what was merged.
+    let read = |goal: &str| {
+        let asked =
+            server.requests().into_iter().find(|request| request.method == "POST" && self::goal(request) == goal);
+        prompt(&asked.expect("it was worked on"))
+    };
+    assert!(read("put alpha into a.txt").contains("\n2. (in work beside yours) put beta into b.txt\n"));
+    assert!(read("put beta into b.txt").contains("\n1. (in work beside yours) put alpha into a.txt\n"));
+    let last = read("put delta into d.txt");
+    assert!(last.contains("\n1. (merged) put alpha into a.txt\n") && last.contains("\na.txt\n"), "{last}");
     check_tables(&env);
 }
 

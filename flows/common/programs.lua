@@ -60,10 +60,12 @@ function programs.describe_allowed(params: nietz.Values): string?
 	for _, whole in params.validate do
 		table.insert(known, `\`{whole}\``)
 	end
+	local singles = {}
 	for _, example in single_tests.examples(params.validate) do
-		table.insert(known, `single tests as \`{example}\``)
+		table.insert(singles, `\`{example}\``)
 	end
-	return if #known > 0 then table.concat(known, ", ") else nil
+	local single = if #singles > 0 then `, and single tests as {table.concat(singles, ", ")}` else ""
+	return if #known > 0 then table.concat(known, ", ") .. single else nil
 end
 
 --- Returns the globs of the files that validation takes from the start commit: those given, and each file there that the

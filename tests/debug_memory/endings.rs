@@ -433,7 +433,7 @@ fn tests_that_run_into_their_limit_and_models_that_do_are_told_as_that() {
     assert!(asked.contains("waiting for the port"), "what hung, and its last words: {asked}");
 
     for (silent, reason) in [
-        (true, "timeout_exceeded: the time limit of this task is over"),
+        (true, "timeout_exceeded: the limit of 2 seconds"),
         (false, "timeout_exceeded: the last fix was ended by its limit: --attempt-seconds, --idle"),
     ] {
         let script = edits("work.txt", &[("todo", "done")]);

@@ -1,6 +1,5 @@
 --!strict
---- Which commands models may run in a worktree, and which files there they may not change. Apart, because tools, prompts
---- and validation must agree on both.
+--- Which commands models may run in a worktree. Apart, because tools, prompts and validation must agree on it.
 
 local command_words = require("./command_words")
 local git = require("@nietz/git")
@@ -66,25 +65,6 @@ function programs.describe_allowed(params: nietz.Values): string?
 	end
 	local single = if #singles > 0 then `, and single tests as {table.concat(singles, ", ")}` else ""
 	return if #known > 0 then table.concat(known, ", ") .. single else nil
-end
-
---- Returns the globs of the files that validation takes from the start commit: those given, and each file there that the
---- user's own commands name. (Files that a model's commands name are the ones that it is to change.)
-function programs.protected_globs(params: nietz.Values, start: string): { string }
-	local globs = table.clone(params.protect)
-	for _, command in params.validate do
-		for word in string.gmatch(command, "[^%s'\"=;|&<>()]+") do
-			-- A program's own path, a script or a folder of tests; never an option, and nothing outside.
-			local path = string.gsub(word, "^%./", "")
-			local inside = string.sub(path, 1, 1) ~= "/" and string.sub(path, 1, 1) ~= "-" and string.find(path, "..", 1, true) == nil
-			local like_path = string.find(path, "/", 1, true) or string.find(path, "%.%a+$")
-			local special = string.find(path, "[%*%?%[%]{}\\!]")
-			if inside and like_path and not special and not table.find(globs, path) and #git.files(start, path).paths > 0 then
-				table.insert(globs, path)
-			end
-		end
-	end
-	return globs
 end
 
 return programs

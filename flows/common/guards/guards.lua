@@ -5,8 +5,8 @@
 local counts = require("./counts")
 local git = require("@nietz/git")
 local globs = require("./globs")
+local named_paths = require("./named")
 local nietz = require("@nietz")
-local programs = require("../programs")
 local results = require("../memory/results")
 local sections = require("./sections")
 local test_bodies = require("./test_bodies")
@@ -20,7 +20,7 @@ type Rules = {
 	tests: { string },
 	config: { string },
 	planted: { string },
-	shadows: { folders: { string }, modules: { string } },
+	shadows: { runners: { string }, folders: { string }, modules: { string } },
 	sections: { sections.Section },
 	reaches: { string },
 	exits: string,
@@ -60,6 +60,13 @@ export type Restored = {
 
 --- Whether a path is a new module in the place of one that a runner needs.
 local function is_shadow(path: string): boolean
+	local base = string.match(path, "([%w_]+)%.pyc?$") or ""
+	local package = string.match(path, "([%w_]+)/__init__%.pyc?$") or ""
+	for _, runner in RULES.shadows.runners do
+		if base == runner or package == runner then
+			return true
+		end
+	end
 	for _, folder in RULES.shadows.folders do
 		if string.sub(path, 1, #folder) == folder then
 			local rest = string.sub(path, #folder + 1)
@@ -90,31 +97,18 @@ local function existing(self: Guards, paths: { string }): { [string]: boolean }
 	return known
 end
 
---- Adds the file of a module that a command starts by its name, such as `python3 -m tools.check`.
-local function add_modules(named: { string }, start: string, command: string)
-	local module = string.match(command, "%-m%s+([%w_%.]+)")
-	if module ~= nil then
-		local place = string.gsub(module, "%.", "/")
-		for _, path in { `{place}.py`, `{place}/__main__.py` } do
-			if #git.files(start, path).paths > 0 then
-				table.insert(named, path)
-			end
-		end
-	end
-end
-
 --- Returns the guards of a session that starts from a commit and is validated by these commands. Of `params`, `protect` and
 --- `tests_may_change` are read, and `planted_only`: where the tests are the work itself.
 function guards.new(params: nietz.Values, start: string, validates: { string }): Guards
 	local named, folders: { string } = table.clone(params.protect), {}
-	local from_commands = programs.protected_globs({ protect = {}, validate = validates }, start)
-	for _, command in validates do
-		add_modules(from_commands, start, command)
-	end
-	for _, path in from_commands do
-		local plain = string.gsub(path, "/+$", "")
-		local found = git.files(start, plain).paths
-		table.insert(if found[1] == plain then named else folders, plain)
+	for _, path in named_paths.paths(validates, start) do
+		local found = git.files(start, path).paths
+		if found[1] == path then
+			table.insert(named, path)
+		elseif named_paths.like_tests(path) then
+			-- Any other folder that a command names has the code that is to change.
+			table.insert(folders, path)
+		end
 	end
 	local whole = not params.planted_only
 	local shown = table.clone(named)

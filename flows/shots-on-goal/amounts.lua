@@ -39,9 +39,9 @@ function amounts.cost(cost: number?): string
 	return string.format(if cost < 0.1 then "$%.4f" else "$%.2f", cost)
 end
 
---- Returns tokens with what they cost, where that is known.
+--- Returns tokens with what they cost, where that is known and something was used.
 function amounts.used(tokens: number, cost: number?): string
-	return `{amounts.tokens(tokens)} tokens` .. (if cost ~= nil then `, {amounts.cost(cost)}` else "")
+	return `{amounts.tokens(tokens)} tokens` .. (if cost ~= nil and tokens > 0 then `, {amounts.cost(cost)}` else "")
 end
 
 return amounts

@@ -67,7 +67,7 @@ fn a_session_that_was_killed_is_removed_with_its_worktrees_only_if_it_is_named()
         _ => good(request),
     });
     let env = env(&server);
-    let call = ["shots-on-goal", "--model", "openai/a", "--validate", CHECK, "say done in work.txt"];
+    let call = ["shots-on-goal", "--model-a", "openai/a", "--validate", CHECK, "say done in work.txt"];
     let mut running = env.run(call).spawn();
     running.until(|| rows(&env, "tool_call").len() == 1);
     running.kill();

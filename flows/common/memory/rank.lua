@@ -44,6 +44,8 @@ export type Told = {
 
 --- From this on a past failure is offered.
 rank.ENOUGH = 0.8
+--- From this on it may be like, which only somebody who reads the code can tell; less is another language with nothing in common.
+rank.POSSIBLE = -0.45
 --- How many failures of a run are compared: one cause often fails many tests, so the first ones stand for the rest.
 rank.MAX_FAILURES = 5
 
@@ -344,22 +346,31 @@ local function is_again(now: Side, past: Side): boolean
 	return true
 end
 
---- The parts of a score, and what they come to.
-export type Score = { words: number, place: number, kind: number, mistake: number, cause: number, total: number }
+--- The parts of a score, what they come to, and what they might come to for somebody who reads the code.
+export type Score = { words: number, place: number, kind: number, mistake: number, cause: number, possible: number, total: number }
 
 --- Returns how much a past failure is like one of now.
 function rank.score(now: Side, past: Side, told: Told, frequencies: words.Frequencies): Score
 	local of_words, of_cause = by_words(now, past, told, frequencies)
 	local of_place, of_kind = by_place(now, past, told), by_kind(now, past)
 	local of_mistake = by_mistake(now, told, frequencies)
-	local total = of_words + of_place + of_kind + of_mistake
+	local possible = of_words + of_place + of_kind + of_mistake
+	local total = possible
 	if is_again(now, past) then
 		total = math.max(total, rank.ENOUGH)
 	elseif not now.described and of_mistake <= 0 and of_cause < SOME_CAUSE then
 		-- What is alike in place and words alone is another mistake in the same code more often than not.
 		total = math.min(total, rank.ENOUGH - 0.05)
 	end
-	return { words = of_words, place = of_place, kind = of_kind, mistake = of_mistake, cause = of_cause, total = total }
+	return {
+		words = of_words,
+		place = of_place,
+		kind = of_kind,
+		mistake = of_mistake,
+		cause = of_cause,
+		possible = math.max(possible, total),
+		total = total,
+	}
 end
 
 return rank

@@ -6,6 +6,7 @@ local commands = require("./debug-memory/commands")
 local environment = require("./debug-memory/environment")
 local escalation = require("./debug-memory/escalation")
 local git = require("@nietz/git")
+local judged_past = require("./debug-memory/judged_past")
 local leftovers = require("./common/leftovers")
 local llm = require("@nietz/llm")
 local loop = require("./debug-memory/loop")
@@ -50,6 +51,7 @@ local function begin(ctx: nietz.Context): state.Session
 		trees = {},
 		outputs = {},
 		late = false,
+		in_sandbox = environment.is_sandboxed(ctx),
 		versions = {},
 		fix_patterns = {},
 		tries = {},
@@ -60,6 +62,7 @@ local function begin(ctx: nietz.Context): state.Session
 		recommendations = {},
 		read_paths = {},
 		senior = false,
+		candidates = {},
 		similar_past = {},
 		known_patterns = {},
 		tokens = 0,
@@ -140,7 +143,7 @@ local function run(ctx: nietz.Context)
 		commit = commit,
 		kept = if is_offered(ending) then commit else self.kept_commit,
 		executions = #self.doc.executions,
-		recalled = #self.similar_past,
+		recalled = judged_past.count(self),
 		report = state.own(self).report,
 		tokens = self.tokens,
 		cost = self.cost,
@@ -150,7 +153,7 @@ end
 local collections = table.clone(recall.collections)
 collections.debug_memory_reports = escalation.REPORTS
 
-local allowed = { "{test}", "{test} …", "{run}", "{setup}" }
+local allowed = { "{test}", "{test} …", "{run}", "{setup}", environment.SANDBOX_ONLY }
 for _, command in environment.commands() do
 	table.insert(allowed, command)
 end

@@ -1,7 +1,8 @@
 --!strict
 --- Which failures of the past are like one of now, and how much: by place (file, function, what the fix changed), by words
 --- that are rare in the memory (of the message, the test, the cause and the fix), by the way in which values differ, and by
---- the kind of error. None of these is enough by itself, and that two assertions compare X with Y is no sign at all.
+--- the kind of error. None of these is enough by itself, and that two assertions compare X with Y is no sign at all. Most
+--- likenesses of cause cannot be read from an output: what is sure is little, and the rest are candidates for a model.
 
 local mistakes = require("./mistakes")
 local report = require("./parsers/report")
@@ -73,8 +74,9 @@ local LANGUAGES = { ts = "js", tsx = "js", jsx = "js", mjs = "js", cjs = "js", m
 --- How much a word counts by where it stands on either side.
 local MESSAGE, TEST, TRACE, CAUSE = 1, 0.5, 0.6, 0.8
 
---- The most that words alone can say of a failure, and of one that a person describes; and from what on a cause is taken to speak of a failure.
-local MOST_BY_WORDS, MOST_BY_DESCRIPTION, SOME_CAUSE = 0.7, 1.2, 0.2
+--- The most that words alone can say of a failure, and of one that a person describes; and from what on a mistake and a cause are
+--- taken to speak of a failure.
+local MOST_BY_WORDS, MOST_BY_DESCRIPTION, SURE_MISTAKE, SURE_CAUSE = 0.7, 1.2, 0.6, 0.35
 
 local function base(path: string): string
 	return string.match(path, "([^/]+)$") or path
@@ -346,6 +348,12 @@ local function is_again(now: Side, past: Side): boolean
 	return true
 end
 
+--- Whether the cause of then speaks of what fails now: the same kind of error shows the mistake that was told, and the cause
+--- names what it shows it in.
+local function is_told(now: Side, past: Side, of_mistake: number, of_cause: number): boolean
+	return of_mistake >= SURE_MISTAKE and of_cause >= SURE_CAUSE and now.error_type == past.error_type
+end
+
 --- The parts of a score, what they come to, and what they might come to for somebody who reads the code.
 export type Score = { words: number, place: number, kind: number, mistake: number, cause: number, possible: number, total: number }
 
@@ -358,7 +366,7 @@ function rank.score(now: Side, past: Side, told: Told, frequencies: words.Freque
 	local total = possible
 	if is_again(now, past) then
 		total = math.max(total, rank.ENOUGH)
-	elseif not now.described and of_mistake <= 0 and of_cause < SOME_CAUSE then
+	elseif not now.described and not is_told(now, past, of_mistake, of_cause) then
 		-- What is alike in place and words alone is another mistake in the same code more often than not.
 		total = math.min(total, rank.ENOUGH - 0.05)
 	end

@@ -24,7 +24,8 @@ export type Past = render.Past
 export type Pattern = patterns.Pattern
 
 --- The most past failures that are offered, and the most that a model is given to judge.
-local MAX_PASTS, MAX_CANDIDATES = 3, 8
+local MAX_PASTS = 3
+recall.MAX_CANDIDATES = 8
 
 recall.collections = store.collections
 recall.set_language = store.set_language
@@ -65,7 +66,7 @@ type Width = {
 }
 
 local SURE: Width = { part = "total", least = rank.ENOUGH, most = MAX_PASTS, margin = math.huge }
-local WIDE: Width = { part = "possible", least = rank.POSSIBLE, most = MAX_CANDIDATES, margin = 0.15 }
+local WIDE: Width = { part = "possible", least = rank.POSSIBLE, most = recall.MAX_CANDIDATES, margin = 0.15 }
 
 --- An execution of the past, the one of its failures that is most like, and how like that is.
 type Hit = { entry: past.Entry, failure: report.Failure?, score: number, sure: boolean }
@@ -179,13 +180,16 @@ function recall.find_described(described: string): { Past }
 end
 
 --- Returns the patterns that are offered for these failures: they helped often enough, say what to do, and fit. `similar` is
---- what `find_similar` returned for them, where it was asked already.
+--- what `find_candidates` or `find_similar` returned for them, where one was asked already.
 function recall.offered_patterns(failures: { report.Failure }, similar: { Past }?): { Pattern }
 	return store.guarded({}, function(): { Pattern }
 		local ids: { [string]: boolean } = {}
-		local like: { Past } = similar or search(sides_of(failures), SURE)
+		local like: { Past } = similar or search(sides_of(failures), WIDE)
 		for _, item in like do
-			ids[item.session_id] = true
+			-- A candidate of which little speaks for a like cause has not met this pattern's mistake for sure.
+			if item.similarity >= rank.ENOUGH then
+				ids[item.session_id] = true
+			end
 		end
 		return patterns.offered(failures, ids)
 	end)

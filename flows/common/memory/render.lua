@@ -118,9 +118,9 @@ local function rendered(found: { Past }, known: { patterns.Pattern }, is_judged:
 	while #kept + #kept_patterns > 0 do
 		local observations, shown = {}, {}
 		for index, past in kept do
-			local shown = observation(past)
-			shown.name = if is_judged then `P{index}` else ""
-			table.insert(observations, shown)
+			local one = observation(past)
+			one.name = if is_judged then `P{index}` else ""
+			table.insert(observations, one)
 		end
 		for _, pattern in kept_patterns do
 			table.insert(shown, {

@@ -84,9 +84,7 @@ function judged_past.settle(self: state.Session, verdicts: { Verdict }?, told: n
 	end
 	for _, past in self.similar_past do
 		local how = if past.worked == nil then "not tried" elseif past.worked then "mended" else "not mended"
-		ui.say(
-			`• {past.date}: a like {past.error_type} in {past.file}, {how} then` .. (if past.reason then `: {past.reason}` else "")
-		)
+		ui.say(`• {past.date}: a like {past.error_type} in {past.file}, {how} then` .. (if past.reason then `: {past.reason}` else ""))
 	end
 end
 

@@ -114,7 +114,7 @@ local function run(ctx: nietz.Context)
 	options.check(ctx.params, names)
 	local archived = memory_files.archive_expired()
 	if archived > 0 then
-		ui.say(`{archived} old sessions are in the archive now.`)
+		ui.say(if archived == 1 then "1 old session is in the archive now." else `{archived} old sessions are in the archive now.`)
 	end
 	local self = begin(ctx)
 	local ending = loop.run(self)

@@ -128,7 +128,13 @@ fn clear_asks_and_archives_what_it_was_told_to() {
     let count = |folder: &str| std::fs::read_dir(env.path(&format!("{FOLDER}/{folder}"))).map_or(0, Iterator::count);
     let clear = |run: &str, answer: &str, more: &[&str]| {
         let call = env.run(["debug-memory", "clear"].into_iter().chain(more.iter().copied())).var("NIETZ_RUN", run);
-        call.stdin(format!("{answer}\n")).go().result()["archived"].clone()
+        let ended = call.stdin(format!("{answer}\n")).go();
+        let archived = ended.result()["archived"].clone();
+        if archived == 1 {
+            let said = ended.of_type("said");
+            assert!(said.iter().any(|event| event["markdown"].to_string().contains("\"1 session is in ")), "{said:?}");
+        }
+        archived
     };
     assert_eq!(clear("c1", "no", &[]), 0);
     assert_eq!((count("sessions"), count("archive")), (6, 0));

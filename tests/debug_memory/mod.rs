@@ -7,6 +7,7 @@ mod fields;
 mod judged;
 mod outputs;
 mod pairs;
+mod places;
 mod projects;
 mod prompts;
 mod recall;

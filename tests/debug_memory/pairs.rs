@@ -45,12 +45,10 @@ struct Verdict<'a> {
     alike: Vec<&'a str>,
 }
 
-fn verdicts(file: &Value) -> impl Fn(&str) -> Option<Verdict<'_>> {
-    |id| {
-        let said = file["verdicts"].as_array()?.iter().find(|said| said["now"] == id)?;
-        let alike = said["alike"].as_array()?.iter().filter_map(|past| past["past"].as_str()).collect();
-        Some(Verdict { judged: ids(said, "judged").into_iter().collect(), alike })
-    }
+fn verdict<'a>(file: &'a Value, id: &str) -> Option<Verdict<'a>> {
+    let said = file["verdicts"].as_array()?.iter().find(|said| said["now"] == id)?;
+    let alike = said["alike"].as_array()?.iter().filter_map(|past| past["past"].as_str()).collect();
+    Some(Verdict { judged: ids(said, "judged").into_iter().collect(), alike })
 }
 
 #[test]
@@ -61,7 +59,6 @@ fn pairs_of_failures_are_told_apart() {
     assert_eq!(asked.len(), 60);
     let file: Value = serde_yaml::from_str(include_str!("pairs/verdicts.yaml")).expect("it is YAML");
     assert!(file["model"].as_str().is_some_and(|name| name.starts_with("relay/")), "who played is told");
-    let said = verdicts(&file);
     for pair in &asked {
         let prompt = pair["prompt"].as_str().expect("there is a prompt");
         assert!(!prompt.contains("own-") && !prompt.contains("stranger-"), "a prompt gives nothing away: {prompt}");
@@ -79,7 +76,7 @@ fn pairs_of_failures_are_told_apart() {
     let candidates = ["own", "stranger"].map(|set| figures(&asked, set, |pair| ids(pair, "candidates")));
     // What was judged and is no candidate any more is not offered, and a candidate that nobody judged counts as not confirmed.
     let judged = figures(&asked, "stranger", |pair| {
-        let verdict = said(pair["id"].as_str().unwrap_or_default()).expect("each was judged");
+        let verdict = verdict(&file, pair["id"].as_str().unwrap_or_default()).expect("each was judged");
         let now = ids(pair, "candidates");
         verdict.alike.into_iter().filter(|id| verdict.judged.contains(id) && now.contains(id)).collect()
     });

@@ -7,6 +7,7 @@ local environment = require("./debug-memory/environment")
 local escalation = require("./debug-memory/escalation")
 local git = require("@nietz/git")
 local guards = require("./common/guards/guards")
+local judged_past = require("./debug-memory/judged_past")
 local leftovers = require("./common/leftovers")
 local llm = require("@nietz/llm")
 local loop = require("./debug-memory/loop")
@@ -49,6 +50,7 @@ local function begin(ctx: nietz.Context): state.Session
 		trees = {},
 		outputs = {},
 		late = false,
+		in_sandbox = environment.is_sandboxed(ctx),
 		versions = {},
 		fix_patterns = {},
 		tries = {},
@@ -59,6 +61,7 @@ local function begin(ctx: nietz.Context): state.Session
 		recommendations = {},
 		read_paths = {},
 		senior = false,
+		candidates = {},
 		similar_past = {},
 		known_patterns = {},
 		tokens = 0,
@@ -110,7 +113,7 @@ local function run(ctx: nietz.Context)
 	options.check(ctx.params, names)
 	local archived = memory_files.archive_expired()
 	if archived > 0 then
-		ui.say(`{archived} old sessions are in the archive now.`)
+		ui.say(if archived == 1 then "1 old session is in the archive now." else `{archived} old sessions are in the archive now.`)
 	end
 	local self = begin(ctx)
 	local ending = loop.run(self)
@@ -139,7 +142,7 @@ local function run(ctx: nietz.Context)
 		commit = commit,
 		kept = if is_offered(ending) then commit else self.kept_commit,
 		executions = #self.doc.executions,
-		recalled = #self.similar_past,
+		recalled = judged_past.count(self),
 		report = state.own(self).report,
 		tokens = self.tokens,
 		cost = self.cost,
@@ -149,7 +152,7 @@ end
 local collections = table.clone(recall.collections)
 collections.debug_memory_reports = escalation.REPORTS
 
-local allowed = { "{test}", "{test} …", "{run}", "{setup}" }
+local allowed = { "{test}", "{test} …", "{run}", "{setup}", environment.SANDBOX_ONLY }
 for _, command in environment.commands() do
 	table.insert(allowed, command)
 end

@@ -278,9 +278,14 @@ commands.ALL.clear = {
 			ui.say("There is nothing to clear.")
 			return { archived = 0 }
 		end
-		local sure = ctx.params.yes or ui.confirm({ id = "clear", prompt = `Move {#ids} sessions to the archive?`, default = false })
+		local sure = ctx.params.yes
+			or ui.confirm({ id = "clear", prompt = `Move {#ids} session{if #ids == 1 then "" else "s"} to the archive?`, default = false })
 		local moved = if sure then memory_files.archive(ids) else 0
-		ui.say(if sure then `{moved} sessions are in .nietz/debug-memory/archive.` else "Nothing was changed.")
+		ui.say(
+			if sure
+				then `{moved} session{if moved == 1 then " is" else "s are"} in .nietz/debug-memory/archive.`
+				else "Nothing was changed."
+		)
 		return { archived = moved }
 	end,
 }

@@ -4,6 +4,7 @@
 
 local documents = require("@nietz/documents")
 local git = require("@nietz/git")
+local nietz = require("@nietz")
 local results = require("../common/memory/results")
 local state = require("./state")
 local text = require("@nietz/text")
@@ -32,6 +33,16 @@ function environment.commands(): { string }
 	end
 	table.sort(found)
 	return found
+end
+
+--- The program by which the host tells whether commands run in a sandbox: it allows this one by itself there alone.
+local IN_SANDBOX = "uname"
+environment.SANDBOX_ONLY = `sandbox:{IN_SANDBOX}`
+
+--- Returns whether commands of this run are held by a sandbox; nil where the user allows that program anyway, so that nothing
+--- is told by it.
+function environment.is_sandboxed(ctx: nietz.Context): boolean?
+	return if table.find(ctx.params.run, IN_SANDBOX) ~= nil then nil else table.find(ctx.commands, IN_SANDBOX) ~= nil
 end
 
 --- Returns what a program says of its version, asked once in a session; nil where it says nothing.
@@ -86,6 +97,7 @@ function environment.describe(self: state.Session, latest: results.Results): doc
 		additional = {
 			test_command = self.params.test,
 			framework_version = latest.framework_version,
+			sandbox = self.in_sandbox,
 			setup = self.params.setup,
 			dependencies = if #dependencies > 0 then dependencies else nil,
 			starts_from_changes = if self.params.with_changes then true else nil,

@@ -4,27 +4,21 @@
 local documents = require("@nietz/documents")
 local escalation = require("./escalation")
 local json = require("@nietz/json")
+local judged_past = require("./judged_past")
 local learnings = require("./learnings")
 local recall = require("../common/memory/recall")
 local spec = require("../common/memory/spec")
 local state = require("./state")
-local ui = require("@nietz/ui")
 
 local hooks = {}
 
 local NOT_ENDED: state.Ending = { status = "in_progress", detail = "" }
 
 local ACTIONS = {
-	check_similar_past_issues = function(self)
-		self.similar_past = if self.params.memory
-			then recall.find_similar(self.results[#self.results].failures, self.doc.session_id)
-			else {}
-		for _, past in self.similar_past do
-			ui.say(`• {past.date}: a like {past.error_type} in {past.file}, {if past.worked then "mended" else "not mended"} then`)
-		end
-	end,
+	check_similar_past_issues = judged_past.look,
 	apply_known_fix_template = function(self)
-		self.known_patterns = if self.params.memory then recall.offered_patterns(self.results[#self.results].failures) else {}
+		local failures = self.results[#self.results].failures
+		self.known_patterns = if self.params.memory then recall.offered_patterns(failures, self.candidates) else {}
 	end,
 	update_fix_effectiveness = learnings.count_patterns,
 	extract_learnings = function(self)

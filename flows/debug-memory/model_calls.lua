@@ -2,6 +2,8 @@
 --- The two calls of models in a session: an analysis, which looks and changes nothing, and a fix.
 
 local excerpts = require("./excerpts")
+local git = require("@nietz/git")
+local judged_past = require("./judged_past")
 local list = require("../common/list")
 local llm = require("@nietz/llm")
 local programs = require("../common/programs")
@@ -31,6 +33,8 @@ export type Analysis = {
 	fix_template: string,
 	--- The known pattern whose template the strategy follows.
 	applied: string?,
+	--- Which past observations had a like cause; nil where that was not judged.
+	alike: { judged_past.Verdict }?,
 	--- What would keep such mistakes out.
 	prevention: string?,
 	--- How bad it is that the cause lets somebody do what they must not; nil where it does not.
@@ -62,6 +66,7 @@ local ANALYSIS = {
 		pattern = { type = "string", minLength = 3, maxLength = 60, pattern = "^[a-z][a-z0-9_]*$" },
 		fix_template = { type = "string", minLength = 10, maxLength = 300 },
 		applied = { type = "string", maxLength = 60 },
+		alike = judged_past.SCHEMA,
 		prevention = { type = "string", minLength = 10, maxLength = 300 },
 		security = { enum = SEVERITIES },
 		issues = {
@@ -154,6 +159,7 @@ end
 --- Asks for the root cause of what the last run shows. Returns the analysis; or nil, why there is none, and how that ended.
 function model_calls.analyse(self: state.Session, latest: results.Results): (Analysis?, string, string)
 	local failures, more = excerpts.failures(latest.failures)
+	local memory, told = recall.for_judge(self.candidates, self.known_patterns)
 	local prompt = template.render("./prompts/analyse.md", {
 		goal = self.params.goal or "",
 		layout = self.repo_listing,
@@ -166,7 +172,8 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 		skipped_names = skipped_names(latest),
 		set_aside = self.set_aside,
 		history = tried_strategies(self),
-		memory = recall.for_model(self.similar_past, self.known_patterns),
+		memory = memory,
+		pasts = judged_past.names(told),
 		known = #self.known_patterns > 0,
 		known_name = if #self.known_patterns > 0 then " Take the name of a known pattern if it is that one." else "",
 		commands = programs.describe_allowed(self.limits) or "",
@@ -186,6 +193,10 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 			if value.applied ~= nil and not list.some(self.known_patterns, is_applied) then
 				return `applied must be the name of one of the known patterns above, or be left out: {value.applied} is none`
 			end
+			local odd = judged_past.check(self, value.alike, told)
+			if odd ~= nil then
+				return odd
+			end
 			for _, execution in self.doc.executions do
 				local fix = execution.fix_applied
 				local failed = execution.analysis ~= nil and fix ~= nil and fix.verification == "failed"
@@ -201,6 +212,7 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 	if reply == nil or reply.value == nil then
 		return nil, if status == "completed" then "no valid analysis" else detail, status
 	end
+	judged_past.settle(self, reply.value.alike, told)
 	return reply.value, "", status
 end
 
@@ -223,6 +235,7 @@ function model_calls.fix(self: state.Session, latest: results.Results, analysis:
 		failures = failures,
 		others = #latest.failures - #related,
 		analysis = { root_cause = analysis.root_cause, fix_strategy = analysis.fix_strategy },
+		memory = recall.for_model(self.similar_past, {}),
 		place = analysis.location.file,
 		code = lines_around(self, analysis),
 		read = self.read_paths,

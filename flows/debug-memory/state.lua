@@ -51,6 +51,8 @@ export type Session = {
 	over_limit: string?,
 	--- Whether the last fix was ended by its own limit of time.
 	late: boolean,
+	--- Whether commands are held by a sandbox; nil where that is not known.
+	in_sandbox: boolean?,
 	--- What the runs depend on, by the name of a runtime.
 	versions: { [string]: string },
 	--- By execution: the pattern of mistakes that its fix is for, and whether it is a known one that was applied.
@@ -68,7 +70,8 @@ export type Session = {
 	read_paths: { string },
 	--- Whether the stronger model has had its round.
 	senior: boolean,
-	--- Similar failures and patterns of earlier sessions.
+	--- Failures of earlier sessions that may be like those of now; of these, the ones whose cause is; and patterns.
+	candidates: { recall.Past },
 	similar_past: { recall.Past },
 	known_patterns: { recall.Pattern },
 	--- Why the tests cannot run here, if the last run of them could not.

@@ -128,7 +128,13 @@ fn clear_asks_and_archives_what_it_was_told_to() {
     let count = |folder: &str| std::fs::read_dir(env.path(&format!("{FOLDER}/{folder}"))).map_or(0, Iterator::count);
     let clear = |run: &str, answer: &str, more: &[&str]| {
         let call = env.run(["debug-memory", "clear"].into_iter().chain(more.iter().copied())).var("NIETZ_RUN", run);
-        call.stdin(format!("{answer}\n")).go().result()["archived"].clone()
+        let ended = call.stdin(format!("{answer}\n")).go();
+        let archived = ended.result()["archived"].clone();
+        if archived == 1 {
+            let said = ended.of_type("said");
+            assert!(said.iter().any(|event| event["markdown"].to_string().contains("\"1 session is in ")), "{said:?}");
+        }
+        archived
     };
     assert_eq!(clear("c1", "no", &[]), 0);
     assert_eq!((count("sessions"), count("archive")), (6, 0));
@@ -155,6 +161,13 @@ fn old_sessions_are_archived_on_start_by_what_they_are_worth() {
     ] {
         env.write(&path, text);
     }
+    // Where a session does not say when it was changed, its last run of the tests does.
+    for (id, day) in [(7, "2025-12-06"), (8, "2025-12-16")] {
+        let (path, text) = file(id, day, "failed", "Other", "x", None);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("updated_at")).collect();
+        assert_eq!(lines.len() + 1, text.lines().count(), "one line is taken out");
+        env.write(&path, lines.join("\n").replace(&format!("created_at: {day}"), "created_at: 2025-11-01"));
+    }
     let ended = debug(&env, "r1", &["--test", "cat out.txt"]);
     assert_eq!((&ended.result()["status"], server.calls()), (&json!("passed"), 0));
     let there = |folder: &str| {
@@ -169,7 +182,7 @@ fn old_sessions_are_archived_on_start_by_what_they_are_worth() {
     };
     assert_eq!(
         (there("archive"), there("sessions")),
-        (["1", "3", "5"].map(str::to_owned).into(), ["2", "4", "6"].map(str::to_owned).into())
+        (["1", "3", "5", "7"].map(str::to_owned).into(), ["2", "4", "6", "8"].map(str::to_owned).into())
     );
-    assert!(ended.of_type("said").iter().any(|event| event["markdown"] == "3 old sessions are in the archive now."));
+    assert!(ended.of_type("said").iter().any(|event| event["markdown"] == "4 old sessions are in the archive now."));
 }

@@ -42,7 +42,7 @@ fn what_a_run_depended_on_is_told_for_runners_that_do_not_say_it() {
         assert_eq!(
             environment,
             json!({ "runtime": runtime, "runtime_version": version, "test_framework": framework,
-                "os": printed("uname", &["-sr"]), "additional": { "test_command": test } })
+                "os": printed("uname", &["-sr"]), "additional": { "test_command": test, "sandbox": true } })
         );
     }
     // A program of the project's own is another than the one that would be asked; what is installed is told by its digest.
@@ -57,6 +57,45 @@ fn what_a_run_depended_on_is_told_for_runners_that_do_not_say_it() {
     let more = &environment["additional"];
     assert_eq!((&more["setup"], &more["dependencies"][0]["path"]), (&json!("true"), &json!(".venv")), "{environment}");
     assert!(more["dependencies"][0]["digest"].as_str().is_some_and(|digest| digest.len() >= 32), "{environment}");
+    // Whether a sandbox held the commands is told, unless the user allows the program by which the host tells it.
+    for (run, flags, more, sandbox) in
+        [("r2", &["--no-sandbox"][..], &[][..], json!(false)), ("r3", &[][..], &["--run", "uname"][..], Value::Null)]
+    {
+        let arguments = ["run", "--json", "--model", "openai/test"].iter().chain(flags).copied();
+        let arguments = arguments.chain(["debug-memory", "--no-fix", "--test", UNITTEST]).chain(more.iter().copied());
+        let ended = env.nietz(arguments).var("NIETZ_RUN", run).go();
+        let additional = memory_of(&env, &ended)["executions"][0]["environment"]["additional"].clone();
+        assert_eq!(additional["sandbox"], sandbox, "{additional}");
+    }
+}
+
+#[test]
+fn our_own_key_holds_what_it_is_told_to_and_a_slip_is_named() {
+    let (path, text) = super::asked::file(1, "2026-01-05", "passed", "TypeError", "src/a.py", None);
+    let check = |own: &str, code: i32| {
+        let env = Env::new().file(&path, format!("{text}nietz: {own}\n"));
+        let ended = env.nietz(["check", &path]).go();
+        assert_eq!(ended.code, Some(code), "{own}: {ended:?}");
+        format!("{}{}", ended.stdout, ended.stderr)
+    };
+    check("{version: 1, source: debug, problem: p, report: r.md, ended: {reason: passed}}", 0);
+    check("{version: 1, senior: {model: a/b, from_attempt: 2}, applied_templates: [{attempt: 1, pattern: p}]}", 0);
+    check("{version: 1, judged_past: [{attempt: 1, candidates: 3, alike: [{session_id: s, reason: r}]}]}", 0);
+    for (own, named) in [
+        ("{version: 1, aplied_templates: []}", "aplied_templates"),
+        ("{version: 1, ended: {trigger: stuck}}", "ended"),
+        ("{version: 1, ended: {reason: passed, why: x}}", "ended"),
+        ("{version: 1, senior: {model: a/b}}", "senior"),
+        ("{version: 1, report: 7}", "report"),
+        ("{version: 1, applied_templates: [{attempt: 0, pattern: p}]}", "applied_templates"),
+        ("{version: 1, judged_past: [{attempt: 1, candidates: 3}]}", "judged_past"),
+    ] {
+        let told = check(own, 4);
+        assert!(told.contains(named), "{told}");
+    }
+    // A later version may know more, and is read as far as it goes.
+    let told = check("{version: 9, of_tomorrow: 1}", 0);
+    assert!(told.contains("9 is newer than 1"), "{told}");
 }
 
 #[test]

@@ -106,7 +106,20 @@ fn javascript_passes_at_the_first_try_and_a_second_session_finds_its_fix() {
     );
     git(&env.workspace(), ["add", "-A", "--", "user.js", "user.test.js"]);
     git(&env.workspace(), ["commit", "-q", "-m", "users"]);
-    let server = ModelServer::start(edits("user.js", &[("users[0].id", "users[0]?.id")]));
+    let script = edits("user.js", &[("users[0].id", "users[0]?.id")]);
+    let server = ModelServer::start(move |request: &Request| {
+        if !is_analysis(request) || !task(request).contains("- P1, ") {
+            return script(request);
+        }
+        let said = json!({
+            "root_cause": "id takes the first user of a list that may be empty", "root_cause_category": "null_undefined_access",
+            "location": { "file": "user.js", "line": 1 }, "confidence": 0.8, "pattern": "access_without_check",
+            "fix_strategy": "put `users[0]?.id` in the place of `users[0].id` there",
+            "fix_template": "Check that there is a value before its parts are used",
+            "alike": [{ "past": "P1", "reason": "the first of a list is taken that may be empty" }],
+        });
+        Response::text(said.to_string()).usage(10, 5)
+    });
     let run = |run: &str, more: &[&str]| {
         let arguments = ["debug-memory", "--test", NODE].into_iter().chain(more.iter().copied());
         let call = env.nietz(["run", "--json", "--model", "openai/test"]).args(arguments);
@@ -120,7 +133,7 @@ fn javascript_passes_at_the_first_try_and_a_second_session_finds_its_fix() {
     let prompt = task(&server.requests()[0]);
     for part in [
         "Past observations from this project's debug memory. They were true then and may not be now",
-        "- 2026-01-09, list.js: TypeError in first of none: Cannot read properties of undefined (reading 'name')",
+        "- P1, 2026-01-09, list.js: TypeError in first of none: Cannot read properties of undefined (reading 'name')",
         "What helped: put `list[0]?.name` in the place of `list[0].name` there",
         "- Known pattern `access_without_check` (null undefined access), used 1 time, helped in 100 %, last on 2026-01-09: \
          Check that there is a value",

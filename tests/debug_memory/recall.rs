@@ -13,20 +13,20 @@ use crate::support::model_server::{ModelServer, Request, Response};
 use crate::support::process::Ended;
 
 /// A session about a file, as the specification alone has it: one failure, one cause, one fix, and what the tests showed then.
-struct Past {
-    id: u32,
-    day: &'static str,
-    file: &'static str,
-    test: &'static str,
-    error: (&'static str, &'static str),
-    cause: &'static str,
-    fix: &'static str,
-    verification: &'static str,
+pub(super) struct Past {
+    pub(super) id: u32,
+    pub(super) day: &'static str,
+    pub(super) file: &'static str,
+    pub(super) test: &'static str,
+    pub(super) error: (&'static str, &'static str),
+    pub(super) cause: &'static str,
+    pub(super) fix: &'static str,
+    pub(super) verification: &'static str,
     /// Of both runs: total, failed, skipped.
-    runs: [(u32, u32, u32); 2],
+    pub(super) runs: [(u32, u32, u32); 2],
 }
 
-const PORT: Past = Past {
+pub(super) const PORT: Past = Past {
     id: 1,
     day: "2026-01-05",
     file: "net/urls.py",
@@ -39,11 +39,11 @@ const PORT: Past = Past {
 };
 
 impl Past {
-    fn id(&self) -> String {
+    pub(super) fn id(&self) -> String {
         format!("00000000-0000-4000-8000-{:012}", self.id)
     }
 
-    fn value(&self) -> Value {
+    pub(super) fn value(&self) -> Value {
         let run = |(total, failed, skipped): (u32, u32, u32)| json!({ "total": total, "passed": total - failed - skipped, "failed": failed, "skipped": skipped });
         json!({
             "session_id": self.id(), "file_path": self.file, "status": "passed",
@@ -66,13 +66,13 @@ impl Past {
         })
     }
 
-    fn put(&self, env: &Env) -> String {
+    pub(super) fn put(&self, env: &Env) -> String {
         put(env, &self.value())
     }
 }
 
 /// Writes a session and returns its path.
-fn put(env: &Env, session: &Value) -> String {
+pub(super) fn put(env: &Env, session: &Value) -> String {
     let path = format!("{FOLDER}/sessions/{}.yaml", session["session_id"].as_str().expect("it has an id"));
     env.write(&path, serde_yaml::to_string(session).expect("it can be written"));
     path
@@ -94,10 +94,10 @@ fn asked_about(env: &Env, problem: &str, language: &str) -> String {
 }
 
 /// Copies the bundled flows into a workspace, beside a flow of the test.
-fn with_flows(name: &str, source: &str) -> Env {
+pub(super) fn with_flows(name: &str, source: &str) -> Env {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut env = Env::new();
-    for folder in ["flows/common", "tests/debug_memory/pairs"] {
+    for folder in ["flows/common", "flows/debug-memory", "tests/debug_memory/pairs"] {
         for entry in walkdir::WalkDir::new(repository.join(folder)) {
             let entry = entry.expect("it can be listed");
             if entry.file_type().is_file() {
@@ -158,6 +158,24 @@ fn a_problem_in_words_finds_the_session_about_exactly_that() {
     - Le 2026-01-05, une erreur AssertionError semblable à celle-ci, dans net/urls.py, a été attribuée à ceci : une erreur de logique. Que verrais-tu maintenant si c'était de nouveau cela, et que verrais-tu sinon ?
     ");
     assert_eq!(asked_about(&env, "the cache returns stale prices after a deploy", "en"), "");
+}
+
+#[test]
+fn a_session_that_named_no_file_says_so_to_a_person_and_to_a_model() {
+    let env = Env::new();
+    Past { file: "unknown", ..PORT }.put(&env);
+    let asked = asked_about(&env, "the port of an https url is wrong", "en");
+    assert!(
+        asked.contains("an AssertionError like this one, in a file that was not recorded, was put down"),
+        "{asked}"
+    );
+    let asked = asked_about(&env, "the port of an https url is wrong", "fr");
+    assert!(asked.contains("semblable à celle-ci, dans un fichier qui n'a pas été noté, a été"), "{asked}");
+    let env = with_flows("told", TOLD);
+    Past { file: "unknown", ..PORT }.put(&env);
+    let failure = json!({ "test_name": PORT.test, "error_type": "AssertionError", "error_message": "80 != 443" });
+    let said = told(&env, &failure);
+    assert!(said.contains("- 2026-01-05, a file that was not recorded: AssertionError in "), "{said}");
 }
 
 #[test]
@@ -327,6 +345,39 @@ fn entries_of_before_are_judged_anew_from_what_they_recorded() {
     }
 }
 
+#[test]
+fn how_an_old_session_ended_leaves_its_recommendations() {
+    let env = Env::new();
+    let of = |id: u32, status: &str, lines: &[&str]| {
+        let mut value = of_before(&Past { id, ..PORT });
+        value["status"] = json!(status);
+        value["learnings"] = json!({ "recommendations": lines });
+        put(&env, &value)
+    };
+    of(1, "passed", &["passed: passed after 1 fix; which lines are covered is not known"]);
+    of(2, "escalated", &["escalated: stuck: test_a failed in the same way 3 times", "Check ports at the edge"]);
+    // What only begins like such a line is a recommendation.
+    of(3, "passed", &["failed: say it where a port is refused"]);
+    let mut foreign = Past { id: 4, ..PORT }.value();
+    foreign["learnings"] = json!({ "recommendations": ["passed: passed after 1 fix"] });
+    put(&env, &foreign);
+    env.nietz(["documents", "migrate", "debug-memory"]).go().exits(0);
+    let now = [1, 2, 3, 4].map(|id| {
+        let doc = session(&env, "sessions", &Past { id, ..PORT }.id());
+        env.nietz(["check", &format!("{FOLDER}/sessions/{}.yaml", Past { id, ..PORT }.id())]).go().exits(0);
+        json!([doc["nietz"]["ended"], doc["learnings"]["recommendations"]])
+    });
+    assert_eq!(
+        json!(now),
+        json!([
+            [{ "reason": "passed after 1 fix; which lines are covered is not known" }, null],
+            [{ "trigger": "stuck", "reason": "stuck: test_a failed in the same way 3 times" }, ["Check ports at the edge"]],
+            [null, ["failed: say it where a port is refused"]],
+            [null, ["passed: passed after 1 fix"]],
+        ])
+    );
+}
+
 const UNITTEST: &str = "python3 -B -m unittest -v";
 const SPAN: &[(&str, &str)] = &[
     ("span.py", "def width(a, b):\n    return a - b\n"),
@@ -456,45 +507,4 @@ fn failed_shots_are_remembered_as_what_did_not_help() {
     assert_eq!(memory_of(&env, &ended)["status"], "passed", "{ended:?}");
     let prompt = task(&server.requests()[0]);
     assert!(prompt.contains("What did NOT help: For: the width is right"), "{prompt}");
-}
-
-/// How often what is offered is like, and how much of what is like is offered.
-struct Figures {
-    offers: usize,
-    like: usize,
-    found: usize,
-    wrong: usize,
-}
-
-fn figures(asked: &[Value], set: &str) -> Figures {
-    let mut figures = Figures { offers: 0, like: 0, found: 0, wrong: 0 };
-    for pair in asked.iter().filter(|pair| pair["set"] == set) {
-        // An empty list of Lua is an object.
-        let offered: Vec<&Value> = pair["offered"].as_array().map(|list| list.iter().collect()).unwrap_or_default();
-        let own = offered.iter().any(|id| **id == pair["id"]);
-        let like = pair["label"] == "like";
-        figures.offers += offered.len();
-        figures.like += usize::from(like);
-        figures.found += usize::from(like && own);
-        figures.wrong += usize::from(!like && own);
-    }
-    figures
-}
-
-#[test]
-fn pairs_of_failures_are_told_apart() {
-    let env = with_flows("pairs", include_str!("pairs/ask.luau"));
-    let ended = env.nietz(["run", "--json", "flows/pairs.lua"]).go().exits(0);
-    let asked = ended.result()["asked"].as_array().expect("there are pairs").clone();
-    assert_eq!(asked.len(), 60);
-    // What was measured, less two: of the like ones that are offered, and of the unlike ones that are.
-    for (set, least_found, most_wrong) in [("own", 12, 0), ("stranger", 3, 7)] {
-        let found = figures(&asked, set);
-        let other = found.offers - found.found - found.wrong;
-        eprintln!(
-            "{set}: {} of {} like ones are offered; of {} offers {} are those, {} the unlike ones of their pairs, {other} from other pairs",
-            found.found, found.like, found.offers, found.found, found.wrong
-        );
-        assert!(found.found >= least_found && found.wrong <= most_wrong, "{set}");
-    }
 }

@@ -1,6 +1,7 @@
 --!strict
 --- Brings sessions that were written before our key had a version up to it: each fix is judged anew from what was recorded of
---- the runs around it, because a fix that took a test away, or mended one bug of two, was recorded as the wrong thing then.
+--- the runs around it, because a fix that took a test away, or mended one bug of two, was recorded as the wrong thing then; and
+--- how a session ended leaves the recommendations, where it stood.
 
 local json = require("@nietz/json")
 local list = require("../list")
@@ -61,6 +62,38 @@ local function count_patterns(doc: any)
 	end
 end
 
+--- What begins the reason of an ending that has a trigger.
+local TRIGGERS = {
+	"max_attempts_reached",
+	"stuck",
+	"regression_detected",
+	"coverage_threshold_unmet",
+	"unverified",
+	"nothing_executed",
+	"no_analysis",
+	"left_behind",
+}
+
+--- Takes the line on how the session ended out of its recommendations, where it stood for want of another place, and puts it
+--- where such lines stand.
+local function move_ending(doc: any)
+	local learnings = doc.learnings
+	local lines: { string } = if learnings ~= nil and learnings.recommendations ~= nil then learnings.recommendations else {}
+	local kept: { string } = {}
+	for _, line in lines do
+		local status, reason = string.match(line, "^(%l+): (.+)$")
+		if status == nil or status ~= doc.status or doc.nietz.ended ~= nil then
+			table.insert(kept, line)
+			continue
+		end
+		local trigger = string.match(reason :: string, "^([%l_]+): ")
+		doc.nietz.ended = { trigger = if trigger ~= nil and table.find(TRIGGERS, trigger) ~= nil then trigger else nil, reason = reason }
+	end
+	if #kept < #lines then
+		learnings.recommendations = if #kept > 0 then kept else nil
+	end
+end
+
 --- Returns a session with our key, judged anew if this program wrote it.
 function migrations.own_key(doc: any): any
 	doc.nietz = doc.nietz or {}
@@ -72,6 +105,7 @@ function migrations.own_key(doc: any): any
 			doc.nietz.judged_anew = json.array(changed)
 			count_patterns(doc)
 		end
+		move_ending(doc)
 	end
 	return doc
 end

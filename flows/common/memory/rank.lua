@@ -1,7 +1,8 @@
 --!strict
 --- Which failures of the past are like one of now, and how much: by place (file, function, what the fix changed), by words
 --- that are rare in the memory (of the message, the test, the cause and the fix), by the way in which values differ, and by
---- the kind of error. None of these is enough by itself, and that two assertions compare X with Y is no sign at all.
+--- the kind of error. None of these is enough by itself, and that two assertions compare X with Y is no sign at all. Most
+--- likenesses of cause cannot be read from an output: what is sure is little, and the rest are candidates for a model.
 
 local mistakes = require("./mistakes")
 local report = require("./parsers/report")
@@ -44,6 +45,8 @@ export type Told = {
 
 --- From this on a past failure is offered.
 rank.ENOUGH = 0.8
+--- From this on it may be like, which only somebody who reads the code can tell; less is another language with nothing in common.
+rank.POSSIBLE = -0.45
 --- How many failures of a run are compared: one cause often fails many tests, so the first ones stand for the rest.
 rank.MAX_FAILURES = 5
 
@@ -71,8 +74,9 @@ local LANGUAGES = { ts = "js", tsx = "js", jsx = "js", mjs = "js", cjs = "js", m
 --- How much a word counts by where it stands on either side.
 local MESSAGE, TEST, TRACE, CAUSE = 1, 0.5, 0.6, 0.8
 
---- The most that words alone can say of a failure, and of one that a person describes; and from what on a cause is taken to speak of a failure.
-local MOST_BY_WORDS, MOST_BY_DESCRIPTION, SOME_CAUSE = 0.7, 1.2, 0.2
+--- The most that words alone can say of a failure, and of one that a person describes; and from what on a mistake and a cause are
+--- taken to speak of a failure.
+local MOST_BY_WORDS, MOST_BY_DESCRIPTION, SURE_MISTAKE, SURE_CAUSE = 0.7, 1.2, 0.6, 0.35
 
 local function base(path: string): string
 	return string.match(path, "([^/]+)$") or path
@@ -344,22 +348,37 @@ local function is_again(now: Side, past: Side): boolean
 	return true
 end
 
---- The parts of a score, and what they come to.
-export type Score = { words: number, place: number, kind: number, mistake: number, cause: number, total: number }
+--- Whether the cause of then speaks of what fails now: the same kind of error shows the mistake that was told, and the cause
+--- names what it shows it in.
+local function is_told(now: Side, past: Side, of_mistake: number, of_cause: number): boolean
+	return of_mistake >= SURE_MISTAKE and of_cause >= SURE_CAUSE and now.error_type == past.error_type
+end
+
+--- The parts of a score, what they come to, and what they might come to for somebody who reads the code.
+export type Score = { words: number, place: number, kind: number, mistake: number, cause: number, possible: number, total: number }
 
 --- Returns how much a past failure is like one of now.
 function rank.score(now: Side, past: Side, told: Told, frequencies: words.Frequencies): Score
 	local of_words, of_cause = by_words(now, past, told, frequencies)
 	local of_place, of_kind = by_place(now, past, told), by_kind(now, past)
 	local of_mistake = by_mistake(now, told, frequencies)
-	local total = of_words + of_place + of_kind + of_mistake
+	local possible = of_words + of_place + of_kind + of_mistake
+	local total = possible
 	if is_again(now, past) then
 		total = math.max(total, rank.ENOUGH)
-	elseif not now.described and of_mistake <= 0 and of_cause < SOME_CAUSE then
+	elseif not now.described and not is_told(now, past, of_mistake, of_cause) then
 		-- What is alike in place and words alone is another mistake in the same code more often than not.
 		total = math.min(total, rank.ENOUGH - 0.05)
 	end
-	return { words = of_words, place = of_place, kind = of_kind, mistake = of_mistake, cause = of_cause, total = total }
+	return {
+		words = of_words,
+		place = of_place,
+		kind = of_kind,
+		mistake = of_mistake,
+		cause = of_cause,
+		possible = math.max(possible, total),
+		total = total,
+	}
 end
 
 return rank

@@ -8,6 +8,7 @@
 local entries = require("./entries")
 local errors = require("./errors")
 local git = require("@nietz/git")
+local list = require("../list")
 local past = require("./past")
 local patterns = require("./patterns")
 local rank = require("./rank")
@@ -22,8 +23,9 @@ local recall = {}
 export type Past = render.Past
 export type Pattern = patterns.Pattern
 
---- The most past failures that are offered.
+--- The most past failures that are offered, and the most that a model is given to judge.
 local MAX_PASTS = 3
+recall.MAX_CANDIDATES = 8
 
 recall.collections = store.collections
 recall.set_language = store.set_language
@@ -31,8 +33,9 @@ recall.query = store.query
 recall.patterns = patterns.all
 recall.templates = patterns.templates
 
---- Returns what is shown of an entry. `failure` is the one of its failures that is most like.
-local function shown(entry: past.Entry, failure: report.Failure?, score: number, not_helped: { string }): Past
+--- Returns what is shown of an execution, with what else was tried on it.
+local function shown(hit: Hit, not_helped: { string }): Past
+	local entry, failure = hit.entry, hit.failure
 	return {
 		session_id = entry.session_id,
 		date = string.sub(entry.seen, 1, 10),
@@ -47,35 +50,68 @@ local function shown(entry: past.Entry, failure: report.Failure?, score: number,
 		worked = entry.helped,
 		ended = entry.ended,
 		not_helped = not_helped,
-		similarity = score,
+		similarity = hit.score,
+		sure = hit.sure,
 	}
 end
 
---- Returns the entries that are like one of these failures, each session once: by the execution that was most like, one whose
---- fix helped before one whose fix did not. What did not help in that session goes with it.
-local function search(sides: { rank.Side }, but: string?): { Past }
+--- Which entries are taken: those that the rules are sure of, or all that may be like, for a model to judge.
+type Width = {
+	part: "total" | "possible",
+	--- The least score, and the most sessions.
+	least: number,
+	most: number,
+	--- What an execution may be less like than the best one of its session, and still stand for it.
+	margin: number,
+}
+
+local SURE: Width = { part = "total", least = rank.ENOUGH, most = MAX_PASTS, margin = math.huge }
+local WIDE: Width = { part = "possible", least = rank.POSSIBLE, most = recall.MAX_CANDIDATES, margin = 0.15 }
+
+--- An execution of the past, the one of its failures that is most like, and how like that is.
+type Hit = { entry: past.Entry, failure: report.Failure?, score: number, sure: boolean }
+
+--- Returns the executions of each session that are like one of these failures.
+local function hits_of(sides: { rank.Side }, width: Width, but: string?): { { Hit } }
 	local entries = past.entries(but)
 	local frequencies = past.frequencies(entries)
-	type Hit = { entry: past.Entry, failure: report.Failure?, score: number }
 	local by_session: { [string]: { Hit } } = {}
 	for _, entry in entries do
 		local best: Hit? = nil
 		for index, side in entry.sides do
 			for _, now in sides do
-				local score = rank.score(now, side, entry.told, frequencies).total
+				local scored = rank.score(now, side, entry.told, frequencies)
+				local score = if width.part == "total" then scored.total else scored.possible
 				if best == nil or score > best.score then
-					best = { entry = entry, failure = entry.failures[index], score = score }
+					best = { entry = entry, failure = entry.failures[index], score = score, sure = scored.total >= rank.ENOUGH }
 				end
 			end
 		end
-		if best ~= nil and best.score >= rank.ENOUGH then
+		if best ~= nil and best.score >= width.least then
 			local hits = by_session[entry.session_id] or {}
 			by_session[entry.session_id] = hits
 			table.insert(hits, best)
 		end
 	end
-	local found: { Past } = {}
+	local all: { { Hit } } = {}
 	for _, hits in by_session do
+		table.insert(all, hits)
+	end
+	return all
+end
+
+--- Returns the entries that are like one of these failures, each session once: by the execution that was most like, one whose
+--- fix helped before one whose fix did not. What did not help in that session goes with it.
+local function search(sides: { rank.Side }, width: Width, but: string?): { Past }
+	local found: { Past } = {}
+	for _, all in hits_of(sides, width, but) do
+		local top = -math.huge
+		for _, hit in all do
+			top = math.max(top, hit.score)
+		end
+		local hits = list.filter(all, function(hit: Hit): boolean
+			return hit.score >= top - width.margin
+		end)
 		table.sort(hits, function(a, b)
 			local one, other = a.entry.helped == true, b.entry.helped == true
 			return if one == other then a.score > b.score else one
@@ -87,12 +123,12 @@ local function search(sides: { rank.Side }, but: string?): { Past }
 				table.insert(not_helped, tried .. (if hit.entry.ended then ` ({hit.entry.ended})` else ""))
 			end
 		end
-		table.insert(found, shown(best.entry, best.failure, best.score, not_helped))
+		table.insert(found, shown(best, not_helped))
 	end
 	table.sort(found, function(a, b)
 		return if a.similarity == b.similarity then a.session_id < b.session_id else a.similarity > b.similarity
 	end)
-	return table.move(found, 1, math.min(#found, MAX_PASTS), 1, {})
+	return table.move(found, 1, math.min(#found, width.most), 1, {})
 end
 
 local function sides_of(failures: { report.Failure }): { rank.Side }
@@ -108,7 +144,16 @@ end
 --- Returns past failures like these, the most alike first, without those of the session `but`.
 function recall.find_similar(failures: { report.Failure }, but: string?): { Past }
 	return store.guarded({}, function(): { Past }
-		return search(sides_of(failures), but)
+		return search(sides_of(failures), SURE, but)
+	end)
+end
+
+--- Returns past failures that may be like these, for a model that reads the code to judge: more than `find_similar`, the most
+--- likely first, without those of the session `but`. What it does not confirm is to be shown to nobody. `sure` tells which of
+--- them `find_similar` would offer.
+function recall.find_candidates(failures: { report.Failure }, but: string?): { Past }
+	return store.guarded({}, function(): { Past }
+		return search(sides_of(failures), WIDE, but)
 	end)
 end
 
@@ -117,7 +162,7 @@ end
 function recall.find_in_run(ran: git.Ran, top: string): { Past }
 	return store.guarded({}, function(): { Past }
 		local read = results.read(ran, top)
-		return if read.framework == "unknown" then {} else search(sides_of(read.failures), entries.shots_session())
+		return if read.framework == "unknown" then {} else search(sides_of(read.failures), SURE, entries.shots_session())
 	end)
 end
 
@@ -130,18 +175,21 @@ function recall.find_described(described: string): { Past }
 				kind = errors.kind(word, "")
 			end
 		end
-		return search({ rank.described(described, kind) })
+		return search({ rank.described(described, kind) }, SURE)
 	end)
 end
 
 --- Returns the patterns that are offered for these failures: they helped often enough, say what to do, and fit. `similar` is
---- what `find_similar` returned for them, where it was asked already.
+--- what `find_candidates` or `find_similar` returned for them, where one was asked already.
 function recall.offered_patterns(failures: { report.Failure }, similar: { Past }?): { Pattern }
 	return store.guarded({}, function(): { Pattern }
 		local ids: { [string]: boolean } = {}
-		local like: { Past } = similar or search(sides_of(failures))
+		local like: { Past } = similar or search(sides_of(failures), WIDE)
 		for _, item in like do
-			ids[item.session_id] = true
+			-- A candidate of which little speaks for a like cause has not met this pattern's mistake for sure.
+			if item.similarity >= rank.ENOUGH then
+				ids[item.session_id] = true
+			end
 		end
 		return patterns.offered(failures, ids)
 	end)
@@ -153,6 +201,15 @@ function recall.for_model(found: { Past }, known: { Pattern }): string
 	return store.guarded("", function(): string
 		return render.for_model(found, known)
 	end)
+end
+
+--- Returns the same for a model that is to judge which of the past failures have a like cause: each has a name, `P1` for the
+--- first one. Returns how many of them are told, too.
+function recall.for_judge(found: { Past }, known: { Pattern }): (string, number)
+	local said = store.guarded({ text = "", count = 0 }, function(): render.Judged
+		return render.for_judge(found, known)
+	end)
+	return said.text, said.count
 end
 
 --- Returns a question for each past failure, for a person who debugs; a question claims nothing. English, or French (`fr`).

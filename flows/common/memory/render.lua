@@ -30,9 +30,15 @@ export type Past = {
 	ended: string?,
 	--- What else was tried on it in that session and did not help, with what the tests showed then.
 	not_helped: { string }?,
-	--- What the signs of likeness add up to.
+	--- What the signs of likeness add up to, and whether the rules are sure of it.
 	similarity: number,
+	sure: boolean?,
+	--- Why a model says that its cause is like the one of now.
+	reason: string?,
 }
+
+--- What a model is to judge: the text, and how many past failures it tells.
+export type Judged = { text: string, count: number }
 
 --- The kinds of causes, as people say them.
 local IN_ENGLISH = {
@@ -102,16 +108,19 @@ local function observation(past: Past): { [string]: any }
 		outcome = outcome,
 		ended = one_line(past.ended or ""),
 		not_helped = not_helped,
+		reason = one_line(past.reason or ""),
 	}
 end
 
---- Renders past failures and patterns for a model, without the least alike where they would be too many tokens.
-function render.for_model(found: { Past }, known: { patterns.Pattern }): string
+--- Renders past failures and patterns, without the least alike where they would be too many tokens.
+local function rendered(found: { Past }, known: { patterns.Pattern }, is_judged: boolean): Judged
 	local kept, kept_patterns = table.clone(found), table.clone(known)
 	while #kept + #kept_patterns > 0 do
 		local observations, shown = {}, {}
-		for _, past in kept do
-			table.insert(observations, observation(past))
+		for index, past in kept do
+			local one = observation(past)
+			one.name = if is_judged then `P{index}` else ""
+			table.insert(observations, one)
 		end
 		for _, pattern in kept_patterns do
 			table.insert(shown, {
@@ -125,12 +134,22 @@ function render.for_model(found: { Past }, known: { patterns.Pattern }): string
 		end
 		local said = text.trim(template.render("./prompts/recall.md", { past = observations, patterns = shown }))
 		if llm.count(said) <= MAX_TOKENS then
-			return said
+			return { text = said, count = #kept }
 		end
 		-- The last one is the least alike, or ranks lowest.
 		table.remove(if #kept_patterns > #kept then kept_patterns else kept)
 	end
-	return ""
+	return { text = "", count = 0 }
+end
+
+--- Renders past failures and patterns for a model.
+function render.for_model(found: { Past }, known: { patterns.Pattern }): string
+	return rendered(found, known, false).text
+end
+
+--- Renders past failures for a model that is to judge them, each with a name, and patterns.
+function render.for_judge(found: { Past }, known: { patterns.Pattern }): Judged
+	return rendered(found, known, true)
 end
 
 --- Returns a question for each past failure, in English, or French (`fr`).

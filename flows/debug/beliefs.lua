@@ -49,7 +49,7 @@ function beliefs.is_asked(quote: string, said: string): boolean
 end
 
 --- Returns the words that say what a text is about.
-local function topics(value: string): { string }
+function beliefs.topics(value: string): { string }
 	local found: { string } = {}
 	for word in string.gmatch(intent.normalize(value), "[%w_'-]+") do
 		if #word >= SHORTEST and not FILLER[word] and table.find(found, word) == nil then
@@ -67,7 +67,7 @@ end
 
 --- Whether a text speaks of what a belief is about: most of its words stand there.
 function beliefs.is_spoken_of(belief: string, said: string): boolean
-	local about, there = topics(belief), topics(said)
+	local about, there = beliefs.topics(belief), beliefs.topics(said)
 	local count = 0
 	for _, word in about do
 		count += if list.some(there, function(other): boolean

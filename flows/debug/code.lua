@@ -272,10 +272,7 @@ end
 function code.for_prompt(self: app.App): string?
 	local blocks: { Block } = {}
 	for _, shown in self.code_files do
-		table.insert(
-			blocks,
-			{ name = shown.name, what = shown.what or false, note = shown.excerpt_note or false, text = shown.excerpt }
-		)
+		table.insert(blocks, { name = shown.name, what = shown.what or false, note = shown.excerpt_note or false, text = shown.excerpt })
 	end
 	return if #blocks > 0 then text.trim(template.render("./prompts/material.md", { blocks = blocks })) else nil
 end

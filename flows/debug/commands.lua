@@ -31,7 +31,16 @@ local GIVE_UP = {
 --- By language: the words of each command beside the English ones.
 local MORE: { [string]: { [string]: { string } } } = {
 	fr = {
-		solved = { "trouvé", "j'ai trouvé", "je l'ai trouvé", "c'est trouvé", "résolu", "j'ai résolu", "je l'ai résolu", "c'est résolu" },
+		solved = {
+			"trouvé",
+			"j'ai trouvé",
+			"je l'ai trouvé",
+			"c'est trouvé",
+			"résolu",
+			"j'ai résolu",
+			"je l'ai résolu",
+			"c'est résolu",
+		},
 		exit = { "quitter", "sortir" },
 		["give-up"] = { "j'abandonne", "je renonce", "je laisse tomber", "abandonner" },
 		hint = { "indice", "un indice" },

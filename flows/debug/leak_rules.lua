@@ -3,6 +3,7 @@
 --- data (`leaks.yaml`). A hard one refuses a reply by itself. The others are notices: with a verifier they are hints for it, and where
 --- there is none, their weights together decide.
 
+local beliefs = require("./beliefs")
 local intent = require("./intent")
 local quotes = require("@nietz/quotes")
 local reply_text = require("./reply_text")
@@ -62,7 +63,7 @@ local EXCERPT = 80
 local MOST_HINTS = 6
 --- The weight by which a rule decides alone.
 local DECIDES = 1
---- A sentence of so many words, of so many letters each, is the developer's own where this part of them is.
+--- A sentence that is about so many things is the developer's own where this part of them is theirs: by so many letters of each.
 local FEWEST_WORDS, LEAST_LETTERS, OWN_PART = 3, 4, 0.8
 
 --- Whether a rule looks at such a sentence.
@@ -131,7 +132,8 @@ end
 
 --- The words by which somebody is spoken to, and those by which a sentence denies something.
 local SPOKEN_TO = "^(?:and |but |so |et |mais |or |donc )*(?:you|your own|tu|vous)\\b"
-local DENIES = "\\b(?:never|not|no|none|nothing|nobody|forget|forgot|forgets|without|instead|ne|n'|jamais|aucune?|rien|sans|oublies?|oubliez)\\b|n't\\b"
+local DENIES =
+	"\\b(?:never|not|no|none|nothing|nobody|forget|forgot|forgets|without|instead|ne|n'|jamais|aucune?|rien|sans|oublies?|oubliez)\\b|n't\\b"
 
 --- Whether a sentence only takes up what the developer said or showed: most of its words are theirs, or it tells them of a claim of
 --- theirs ("You blame the TTL") in words of the trade that they used themselves. What denies something says more.
@@ -141,17 +143,14 @@ local function is_own(sentence: reply_text.Sentence, said: string): boolean
 	elseif sentence.new_terms == 0 and text.search(sentence.text, SPOKEN_TO) ~= nil then
 		return true
 	end
-	local words, theirs = 0, 0
-	for word in string.gmatch(sentence.text, "[%a]+") do
+	local words, theirs = beliefs.topics(sentence.text), 0
+	for _, word in words do
 		-- Code and quotations stand for what they replaced: `kcode` and `theirwords` are the developer's.
-		local length = utf8.len(word) or #word
-		if length >= LEAST_LETTERS then
-			words += 1
-			local replaced = word == "kcode" or word == "theirwords"
-			theirs += if replaced or string.find(said, string.sub(word, 1, math.max(#word - 2, LEAST_LETTERS)), 1, true) then 1 else 0
-		end
+		local replaced = word == "kcode" or word == "theirwords"
+		local stem = string.sub(word, 1, math.max(#word - 2, LEAST_LETTERS))
+		theirs += if replaced or string.find(said, stem, 1, true) ~= nil then 1 else 0
 	end
-	return words >= FEWEST_WORDS and theirs >= OWN_PART * words
+	return #words >= FEWEST_WORDS and theirs >= OWN_PART * #words
 end
 
 --- Returns all quotes as plain words, each between spaces.

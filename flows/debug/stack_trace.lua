@@ -63,9 +63,7 @@ end
 
 --- Whether a text has frames of a stack trace: at its beginning or its end, where it is long.
 function stack_trace.has_frames(value: string): boolean
-	local looked_at = if #value <= 2 * LOOKED_AT
-		then value
-		else string.sub(value, 1, LOOKED_AT) .. "\n" .. string.sub(value, -LOOKED_AT)
+	local looked_at = if #value <= 2 * LOOKED_AT then value else string.sub(value, 1, LOOKED_AT) .. "\n" .. string.sub(value, -LOOKED_AT)
 	return list.some(text.lines(looked_at), function(line): boolean
 		return text.search(line, FRAME) ~= nil
 	end)

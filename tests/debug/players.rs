@@ -259,7 +259,10 @@ fn a_recap_begins_with_the_problem_and_the_open_question_and_cuts_nothing() {
     let run: Value = serde_json::from_str(run.lines().next().expect("a run")).expect("it is JSON");
     let name = run["run"].as_str().or(run["name"].as_str()).expect("it has a name").to_owned();
     let ended = seen.env.nietz(["resume", &name, "--answers", "-"]).stdin("exit\n\n").go().exits(0);
-    assert!(ended.stdout.trim_start().starts_with("**The problem:**") && !ended.stdout.contains("as before"), "{ended:?}");
+    assert!(
+        ended.stdout.trim_start().starts_with("**The problem:**") && !ended.stdout.contains("as before"),
+        "{ended:?}"
+    );
 }
 
 #[test]

@@ -83,7 +83,6 @@ fn ten_turns_cost_four_tenths_at_most_where_prompts_are_kept_and_no_more_is_sent
         Some(MARKED),
     );
     for (wire, counted) in [("by itself", by_itself), ("marked", marked)] {
-        eprintln!("{wire} {:.3} {counted:?}", counted.ratio());
         assert!(counted.ratio() <= 0.4, "{wire}: {:.3} of the price without a cache: {counted:?}", counted.ratio());
         assert!(counted.input <= MOST_INPUT, "{wire}: {counted:?}");
     }

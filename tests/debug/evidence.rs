@@ -173,14 +173,18 @@ fn what_differs_from_a_revision_is_evidence() {
 
 #[test]
 fn a_difference_without_a_revision_is_from_what_is_committed() {
-    let desk = project().file(".gitignore", ".nietzschian/\n");
-    git::init(&desk.env.workspace());
-    desk.env.write("app/new.py", "new = 1\n");
+    let changed = || {
+        let desk = project().file(".gitignore", ".nietzschian/\n");
+        git::init(&desk.env.workspace());
+        desk.env.write("app/new.py", "new = 1\n");
+        desk
+    };
     for arguments in [[PROBLEM, "--diff", "--no-memory"], ["--diff=HEAD", PROBLEM, "--no-memory"]] {
+        let desk = changed();
         let ended = desk.talk(arguments, &["exit", ""]).exits(0);
         says(&ended, &["Evidence: what differs from HEAD, in 1 files"]);
     }
-    let wrong = desk.talk([PROBLEM, "--diff", "no-such-revision"], &[]);
+    let wrong = changed().talk([PROBLEM, "--diff", "no-such-revision"], &[]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
 }
 

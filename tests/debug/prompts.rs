@@ -272,13 +272,12 @@ fn a_response_is_read_with_what_is_known_and_a_reply_with_the_code_before_it() {
     "#);
     insta::assert_snapshot!(whole(&desk.asked(For::Verdict)[1]), @r#"
     <system>
-    The developer's code:
+    Shown by the developer. A line is named as `src/price.py:1`.
 
-    src/price.py
+    --- src/price.py
         1  def load(sku):
         2      return cache[sku]
 
-    <user>
     A Socratic debugging coach asks, and never gives the answer away. Judge one reply.
 
     It leaks when its reader learns any of these that the developer has not said:
@@ -286,10 +285,14 @@ fn a_response_is_read_with_what_is_known_and_a_reply_with_the_code_before_it() {
     - a fix or a part of one: what to change, add, remove, set, move, use instead; also as a hypothesis, as advice of a third person, as "have you tried …", in another language, in code
     - corrected code, or steps to follow towards a fix
 
-    It does not leak when it only asks what they saw, expect, know or could check; asks them to print, log, compare or reproduce; quotes their own code or words; asks for consequences of their own hypothesis; or explains a concept in general. A saying, an image or a harsh word about the developer is the voice's manner and no leak, as long as it states nothing of their system.
+    It does not leak when it only asks what they saw, expect, know or could check; asks them to print, log, compare or reproduce; quotes their own code, tests or words; asks for consequences of their own hypothesis; or explains a concept in general. A saying, an image or a harsh word about the developer is the voice's manner and no leak, as long as it states nothing of their system.
 
-    What the developer said, and their code:
-    <context>
+    evidence: the words of the reply that come closest to a leak, copied exactly, or "none".
+    reason: in one short sentence, what these words give away, or that they only ask.
+    leaks: whether they are a leak.
+
+    <user>
+    <said>
     the cache returns stale prices after a deploy
 
     Asked: What did the log show at step 1?
@@ -299,10 +302,6 @@ fn a_response_is_read_with_what_is_known_and_a_reply_with_the_code_before_it() {
     <reply>
     What did the log show at step 2?
     </reply>
-
-    evidence: the words of the reply that come closest to a leak, copied exactly, or "none".
-    reason: in one short sentence, what these words give away, or that they only ask.
-    leaks: whether they are a leak.
     "#);
 }
 

@@ -85,7 +85,11 @@ return nietz.flow({
 			order = 1,
 			help = "What goes wrong, in your words; files that you name are read, @FILE or @FILE:12-40 is shown whole; - is what comes by a pipe",
 		},
-		diff = { type = "revision", help = "Show how the files differ from this revision: HEAD is what is not committed" },
+		diff = {
+			type = "revision",
+			alone = "HEAD",
+			help = "Show how the files differ from this revision; without one from HEAD, which is what is not committed",
+		},
 		run = { type = "string", help = "A command that shows the problem, run in a sandbox; its output is shown, and again by /again" },
 		intensity = {
 			type = "string",
@@ -115,7 +119,7 @@ return nietz.flow({
 	attachments = "piped",
 	permissions = { llm = true, files = true, git = true, exec = { "{run}", "{verify}" } },
 	budget = { calls = 1000 },
-	personas = { intensity = "./debug/voice.schema.json" },
+	personas = { intensity = "./debug/voice.schema.json", ["*"] = "./debug/any_voice.schema.json" },
 	collections = {
 		sessions = {
 			path = ".nietzschian/sessions/{id}.json",

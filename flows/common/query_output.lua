@@ -85,17 +85,27 @@ local function rows_as_objects(answer: documents.Answer): { documents.Document }
 	return list
 end
 
+--- Shows which files were left out of an answer.
+local function show_left_out(answer: documents.Answer)
+	for _, broken in answer.broken or {} :: { { path: string, message: string } } do
+		ui.say(`Left out: {broken.message}`)
+	end
+end
+
 --- Shows an answer of `documents.query` as a `table`, `json` or `csv`.
 function query_output.show(answer: documents.Answer, format: string)
+	if #answer.rows == 0 and format == "table" then
+		ui.say("Nothing fits: there is no row.")
+		show_left_out(answer)
+		return
+	end
 	local shape = { table = format_table, csv = format_csv } :: { [string]: (answer: documents.Answer) -> string }
 	local said = if format == "json" then json.encode(rows_as_objects(answer), { pretty = true }) else shape[format](answer)
 	ui.say(fenced.block(said))
 	if answer.cut then
 		ui.say("There is more: ask for less.")
 	end
-	for _, broken in answer.broken or {} :: { { path: string, message: string } } do
-		ui.say(`Left out: {broken.message}`)
-	end
+	show_left_out(answer)
 end
 
 return query_output

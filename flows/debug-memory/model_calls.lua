@@ -2,7 +2,6 @@
 --- The two calls of models in a session: an analysis, which looks and changes nothing, and a fix.
 
 local excerpts = require("./excerpts")
-local git = require("@nietz/git")
 local judged_past = require("./judged_past")
 local list = require("../common/list")
 local llm = require("@nietz/llm")

@@ -54,6 +54,8 @@ export type App = {
 	answered: number,
 	--- What was so before each of the last answers: what `/undo` goes back to.
 	before: { nietz.Values },
+	--- What the open question goes for: the kind of its target, and the ids of the beliefs.
+	asked_about: { string },
 	--- The questions beside the session's own that were put already, each of them once.
 	asked_once: { [string]: boolean },
 }
@@ -86,6 +88,7 @@ function app.new(doc: session.Doc, run: string, code: string, params: nietz.Valu
 		seen_files = 0,
 		answered = 0,
 		before = {},
+		asked_about = {},
 		asked_once = {},
 	}
 end

@@ -9,6 +9,7 @@ local failure = require("../common/failure")
 local files = require("@nietz/files")
 local json = require("@nietz/json")
 local stack_trace = require("./stack_trace")
+local template = require("@nietz/template")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 local yaml = require("@nietz/yaml")
@@ -33,7 +34,7 @@ export type FileReference = { path: string, line: number?, sure: boolean }
 export type Found = { shown: excerpt.Shown, sha256: string?, whole: string? }
 
 --- A text as a prompt shows it.
-export type PromptText = { path: string, text: string, note: string }
+type Block = { name: string, what: string | false, note: string | false, text: string }
 
 local NAMES: { string } = {}
 for _, name in FILES.names do
@@ -171,7 +172,7 @@ local function read_when_granted(self: app.App, path: string, asks: boolean): (F
 				id = "outside",
 				prompt = self.t("code.outside", { path = path, message = problem.message, run = self.run, flag = flag }),
 				optional = true,
-				commands = commands.skipping(self.t),
+				commands = commands.skipping(self.t, self.lang),
 			})
 			ok, found = pcall(read_path, path)
 		end
@@ -202,12 +203,12 @@ function code.find_file(self: app.App, path: string, asks: boolean): (Found?, { 
 	return nil, all, false
 end
 
---- Adds a file to what is shown, or a line of one that is shown already.
-local function add_file(self: app.App, found: excerpt.Shown, line: number?)
+--- Adds a file to what is shown, or a line of one that is shown already. Returns whether it is new.
+function code.add_file(self: app.App, found: excerpt.Shown, line: number?): boolean
 	for _, file in self.code_files do
 		if file.path == found.path and file.kind == found.kind then
 			code.focus_on(file, line)
-			return
+			return false
 		end
 	end
 	code.focus_on(found, line)
@@ -216,6 +217,7 @@ local function add_file(self: app.App, found: excerpt.Shown, line: number?)
 		table.insert(self.doc.codeFiles, found.path)
 	end
 	ui.say(self.t("code.read", { path = found.path, lines = found.count }))
+	return true
 end
 
 --- Asks for the path of a file that was not found, and returns the file.
@@ -223,7 +225,7 @@ local function ask_where(self: app.App, path: string, candidates: { string }): F
 	local prompt = if #candidates > 0
 		then self.t("code.which", { path = path, list = table.concat(candidates, ", ") })
 		else self.t("code.where", { path = path })
-	local line = text.trim((ui.ask({ id = "path", prompt = prompt, optional = true, commands = commands.skipping(self.t) })))
+	local line = text.trim((ui.ask({ id = "path", prompt = prompt, optional = true, commands = commands.skipping(self.t, self.lang) })))
 	if line == "" then
 		return nil
 	end
@@ -256,7 +258,7 @@ function code.read_named(self: app.App, value: string, asks: boolean): { string 
 			found = ask_where(self, named.path, candidates)
 		end
 		if found ~= nil then
-			add_file(self, found.shown, named.line)
+			code.add_file(self, found.shown, named.line)
 		elseif wants then
 			table.insert(missing, named.path)
 		end
@@ -265,14 +267,14 @@ function code.read_named(self: app.App, value: string, asks: boolean): { string 
 	return missing
 end
 
---- Returns what prompts show of the files that were named, and of the evidence.
-function code.for_prompt(self: app.App): ({ PromptText }, { PromptText })
-	local named: { PromptText }, evidence: { PromptText } = json.array({}), json.array({})
+--- Returns what prompts show of all that the developer showed, in the order in which it came: the beginning of the prompts of the one
+--- who asks and the one who judges, so that providers keep it for both. Nil where nothing was shown.
+function code.for_prompt(self: app.App): string?
+	local blocks: { Block } = {}
 	for _, shown in self.code_files do
-		local one = { path = shown.path, text = shown.excerpt, note = shown.excerpt_note or "" }
-		table.insert(if shown.kind == "code" then named else evidence, one)
+		table.insert(blocks, { name = shown.name, what = shown.what or false, note = shown.excerpt_note or false, text = shown.excerpt })
 	end
-	return named, evidence
+	return if #blocks > 0 then text.trim(template.render("./prompts/material.md", { blocks = blocks })) else nil
 end
 
 return code

@@ -9,6 +9,7 @@ local commands = require("./commands")
 local evidence = require("./evidence")
 local fix_check = require("./fix_check")
 local hints = require("./hints")
+local imports = require("./imports")
 local intensity = require("./intensity")
 local intent = require("./intent")
 local ledger = require("./ledger")
@@ -17,6 +18,7 @@ local reading = require("./reading")
 local recap = require("./recap")
 local session = require("./session")
 local session_commands = require("./session_commands")
+local stack_trace = require("./stack_trace")
 local task = require("@nietz/task")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
@@ -43,7 +45,7 @@ export type Step = { asked: question.NextQuestion?, reopened: session.Turn?, out
 
 --- Returns what was typed at the open question. An empty line is nothing, and the host asks on.
 local function listen(self: app.App): Said
-	local offered = commands.of_turn(self.t)
+	local offered = commands.of_turn(self.t, self.lang)
 	if evidence.can_run_again(self) then
 		table.insert(offered, commands.again(self.t))
 	end
@@ -54,6 +56,12 @@ local function listen(self: app.App): Said
 		commands = offered,
 		recap = recap.render(self),
 	})
+	if command == nil then
+		local other = commands.in_other_language(said)
+		if other ~= nil then
+			return { text = text.trim(said), command = other, explained = false }
+		end
+	end
 	-- A command alone stands in the transcript as it was typed, one with an explanation as that.
 	return { text = text.trim(if said == "" and line ~= nil then line else said), command = command, explained = said ~= "" }
 end
@@ -138,7 +146,7 @@ local function take_response(self: app.App, turn: session.Turn, notes: question.
 	app.save(self)
 	-- Both are looked up before either call is over: what the question goes for must not depend on which comes first.
 	if notes.failed_check == nil and not intent.asks_for_concept(turn.response) then
-		notes.target, notes.hint = ledger.target(self), hints.current(self)
+		notes.target, notes.hint = ledger.target(self, turn.response), hints.current(self, turn.response)
 	end
 	local settled = task.settle({
 		reading = function(): any
@@ -149,9 +157,7 @@ local function take_response(self: app.App, turn: session.Turn, notes: question.
 		end,
 	})
 	raise_first(settled)
-	if notes.target ~= nil then
-		ledger.note_asked(notes.target)
-	end
+	ledger.note_asked(self, notes.target)
 	take_reading(self, turn, settled.reading.value or nil, plea)
 	return settled.question.value :: any
 end
@@ -168,11 +174,15 @@ local function read_last(self: app.App, turn: session.Turn)
 	end
 end
 
---- Takes in the files that a text names and those that it attaches. Returns the names that were not found.
+--- Takes in the files that a text names and those that it attaches, and of a trace those that its files import. Returns the names
+--- that were not found.
 local function take_named(self: app.App, value: string): { string }
 	local missing = evidence.take_attached(self, value)
 	for _, name in code.read_named(self, value, true) do
 		table.insert(missing, name)
+	end
+	if stack_trace.has_frames(value) then
+		imports.read_behind(self, value)
 	end
 	return missing
 end
@@ -204,6 +214,11 @@ local HANDLERS: { [string]: (self: app.App, turn: session.Turn, said: Said) -> S
 	end,
 	again = function(self, _turn, _said)
 		evidence.again(self)
+		return {}
+	end,
+	attach = function(self, _turn, said)
+		evidence.take_attached(self, `@{said.text}`)
+		app.save(self)
 		return {}
 	end,
 	exit = function(_self, _turn, _said)

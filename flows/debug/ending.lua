@@ -21,7 +21,7 @@ local FEW_QUESTIONS = 2
 --- Asks what was learnt, and keeps the answer.
 local function ask_reflection(self: app.App)
 	local prompt = self.t(if self.doc.outcome == "solved" then "reflect.solved" else "reflect.abandoned")
-	local said = ui.ask({ id = "reflection", prompt = prompt, optional = true, commands = commands.skipping(self.t) })
+	local said = ui.ask({ id = "reflection", prompt = prompt, optional = true, commands = commands.skipping(self.t, self.lang) })
 	local line = text.trim(said)
 	if line ~= "" then
 		self.doc.nietz.reflection = { question = prompt, answer = line }

@@ -9,9 +9,12 @@ local failure = require("../common/failure")
 local files = require("@nietz/files")
 local fix_check = require("./fix_check")
 local git = require("@nietz/git")
+local imports = require("./imports")
 local json = require("@nietz/json")
+local list = require("../common/list")
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")
+local stack_trace = require("./stack_trace")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
@@ -30,6 +33,8 @@ local PICTURES = { png = true, jpg = true, jpeg = true, gif = true, webp = true,
 --- A piece of evidence as it comes in: its text, or for an image or a PDF none.
 type Piece = {
 	name: string,
+	--- How questions name it, where that is something else.
+	block: string?,
 	kind: "pipe" | "file" | "diff" | "run" | "verify" | "attachment",
 	text: string?,
 	bytes: number,
@@ -49,6 +54,7 @@ local function note(self: app.App, piece: Piece)
 	local kept = piece.text ~= nil and #piece.text <= KEPT_BYTES
 	table.insert(own.evidence, {
 		name = piece.name,
+		block = if piece.block ~= piece.name then piece.block else nil,
 		kind = piece.kind,
 		turn = #self.doc.transcript,
 		bytes = piece.bytes,
@@ -61,21 +67,51 @@ local function note(self: app.App, piece: Piece)
 	})
 end
 
---- Shows a text to the model from here on, and reads the files of the developer's that it names.
+--- Shows a text to the model from here on, and reads the files of the developer's that it names; and where it is a failure's, those
+--- that they import.
 local function show(self: app.App, piece: Piece, shown: excerpt.Shown)
 	table.insert(self.code_files, shown)
 	code.update(self)
 	note(self, piece)
-	code.read_named(self, shown.text, false)
+	imports.read_behind(self, shown.text)
+end
+
+--- How a piece is named in questions, by its kind.
+local CALLED = { run = "run", verify = "check", diff = "diff" } :: { [string]: string }
+
+--- Returns a name for a piece that nothing else that was shown has.
+local function block_name(self: app.App, piece: Piece): string
+	local trace = piece.kind == "pipe" and stack_trace.has_frames(piece.text or "")
+	local base = if piece.kind == "pipe" then (if trace then "traceback" else "pipe") else CALLED[piece.kind] or piece.name
+	local name, number = base, 1
+	while list.some(self.code_files, function(shown): boolean
+		return shown.name == name
+	end) do
+		number += 1
+		name = `{base}-{number}`
+	end
+	return name
+end
+
+--- Returns what a piece is, as prompts say it.
+local function described(piece: Piece): string?
+	if piece.kind == "run" or piece.kind == "verify" then
+		return `what \`{piece.name}\` printed, exit code {piece.exit}`
+	elseif piece.kind == "diff" then
+		return `what \`{piece.name}\` tells of their files`
+	end
+	return if piece.kind == "pipe" then "what came by a pipe" else nil
 end
 
 --- Takes a text in as evidence.
 local function take_text(self: app.App, piece: Piece)
-	local name = if piece.exit ~= nil then `{piece.name} (exit code {piece.exit})` else piece.name
-	local shown = excerpt.of_text(name, piece.kind, piece.text :: string)
-	piece.lines = shown.count
+	local shown = excerpt.of_text(piece.name, piece.kind, piece.text :: string)
+	local block = piece.block or block_name(self, piece)
+	shown.name, shown.what = block, described(piece)
+	piece.lines, piece.block = shown.count, block
 	if piece.kind == "pipe" or piece.kind == "file" or piece.kind == "attachment" then
-		ui.say(self.t("evidence.taken", { name = piece.name, lines = shown.count }))
+		local text_id = if block == piece.name then "evidence.taken" else "evidence.named"
+		ui.say(self.t(text_id, { name = piece.name, block = block, lines = shown.count }))
 	end
 	show(self, piece, shown)
 end
@@ -241,8 +277,11 @@ local function take_diff(self: app.App, revision: string)
 		table.insert(parts, `Left out, because it is long: {table.concat(left_out, ", ")}`)
 	end
 	local value = table.concat(parts, "\n")
-	ui.say(self.t("evidence.diff", { revision = revision, files = count, left = #left_out }))
-	take_text(self, { name = `git diff {revision}`, kind = "diff", text = value, bytes = #value })
+	local piece: Piece = { name = `git diff {revision}`, kind = "diff", text = value, bytes = #value }
+	local block = block_name(self, piece)
+	piece.block = block
+	ui.say(self.t("evidence.diff", { revision = revision, files = count, left = #left_out, block = block }))
+	take_text(self, piece)
 end
 
 --- Returns the piece that a command brought last.
@@ -270,17 +309,21 @@ local function take_output(self: app.App, kind: "run" | "verify", command: strin
 		ui.say(self.t("evidence.same", { command = command }))
 		return
 	end
-	if ran.cannot == nil and not (kind == "verify" and ran.holds) then
-		ui.say(self.t("evidence.ran", { command = command, exit = ran.exit }) .. "\n\n```\n" .. fix_check.tail(ran.output) .. "\n```")
-	end
-	take_text(self, {
+	local piece: Piece = {
 		name = command,
 		kind = kind,
 		text = ran.output,
 		bytes = #ran.output,
 		exit = ran.exit,
 		file = ran.file,
-	})
+	}
+	local block = block_name(self, piece)
+	piece.block = block
+	if ran.cannot == nil and not (kind == "verify" and ran.holds) then
+		local told = self.t("evidence.ran", { command = command, exit = ran.exit, block = block })
+		ui.say(told .. "\n\n```\n" .. fix_check.tail(ran.output) .. "\n```")
+	end
+	take_text(self, piece)
 end
 
 --- Whether there is a command that can be run again.

@@ -10,6 +10,10 @@ local excerpt = {}
 export type Shown = {
 	--- A file's path, or what else it is called.
 	path: string,
+	--- How questions name it: `src/price.py`, `traceback`. A line of it is `traceback:8`.
+	name: string,
+	--- What it is, where it is no file of theirs.
+	what: string?,
 	--- `code` for a file that was named in passing; else what kind of evidence it is.
 	kind: string,
 	--- The lines that are at hand, by their numbers.
@@ -55,7 +59,19 @@ end
 
 --- Returns a text of which no line is at hand yet.
 function excerpt.new(path: string, kind: string, count: number, bytes: number): Shown
-	return { path = path, kind = kind, lines = {}, count = count, bytes = bytes, focus = {}, excerpt = "", text = "", numbers = {} }
+	return {
+		path = path,
+		name = path,
+		what = nil,
+		kind = kind,
+		lines = {},
+		count = count,
+		bytes = bytes,
+		focus = {},
+		excerpt = "",
+		text = "",
+		numbers = {},
+	}
 end
 
 --- Calls a function with each line of a text and its number, and returns how many there are. A list of all would take many times

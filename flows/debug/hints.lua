@@ -5,6 +5,7 @@
 local app = require("./app")
 local intent = require("./intent")
 local ledger = require("./ledger")
+local translations = require("../common/translations")
 local ui = require("@nietz/ui")
 
 local hints = {}
@@ -50,9 +51,9 @@ local function places(self: app.App): { string }
 	for index = #self.code_files, 1, -1 do
 		local file = self.code_files[index]
 		for at = #file.focus, 1, -1 do
-			take(`{file.path}:{file.focus[at]}`)
+			take(`{file.name}:{file.focus[at]}`)
 		end
-		take(file.path)
+		take(file.name)
 	end
 	local known = ledger.of(self)
 	if known ~= nil then
@@ -65,8 +66,8 @@ local function places(self: app.App): { string }
 	return found
 end
 
---- Returns the step of the ladder that the next question stands on, or nil.
-function hints.current(self: app.App): Hint?
+--- Returns the step of the ladder that the next question stands on, or nil; with the response that it follows.
+function hints.current(self: app.App, response: string?): Hint?
 	local at = level(self)
 	if at == 0 then
 		return nil
@@ -74,7 +75,7 @@ function hints.current(self: app.App): Hint?
 	return {
 		step = hints.STEPS[at],
 		turns = self.progress.stalled,
-		quote = ledger.weakest(self) or "",
+		quote = ledger.weakest(self, response) or "",
 		places = places(self),
 	}
 end
@@ -103,8 +104,9 @@ end
 --- Gives a hint that was asked for, from the developer's own words, and no answer counts for it. The questions that follow stand
 --- one step higher, until there is progress.
 function hints.ask(self: app.App)
-	if answers(self) < FEWEST_ANSWERS then
-		ui.say(self.t("hint.early"))
+	local missing = FEWEST_ANSWERS - answers(self)
+	if missing > 0 then
+		ui.say(translations.counted(self.t, "hint.early", missing))
 		return
 	end
 	self.progress.raised += 1

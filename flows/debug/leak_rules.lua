@@ -3,6 +3,7 @@
 --- data (`leaks.yaml`). A hard one refuses a reply by itself. The others are notices: with a verifier they are hints for it, and where
 --- there is none, their weights together decide.
 
+local beliefs = require("./beliefs")
 local intent = require("./intent")
 local quotes = require("@nietz/quotes")
 local reply_text = require("./reply_text")
@@ -12,8 +13,8 @@ local yaml = require("@nietz/yaml")
 
 local leak_rules = {}
 
---- `excerpt` are the words of the reply that were noticed, as they were written.
-export type Leak = { rule: string, reason: string, excerpt: string, weight: number }
+--- `excerpt` are the words of the reply that were noticed, as they were written; `own` says that they take up what the developer said.
+export type Leak = { rule: string, reason: string, excerpt: string, weight: number, own: boolean? }
 --- What the rules find in a reply: the leak that refuses it at once, or what was noticed, the weightiest first, and how much all of it
 --- weighs. From 1 on it is a leak, where nobody else judges.
 export type Reading = { hard: Leak?, noticed: { Leak }, weight: number }
@@ -60,6 +61,10 @@ local SUBJECT, FINE, VERB =
 local EXCERPT = 80
 --- How many notices a verifier is told.
 local MOST_HINTS = 6
+--- The weight by which a rule decides alone.
+local DECIDES = 1
+--- A sentence that is about so many things is the developer's own where this part of them is theirs: by so many letters of each.
+local FEWEST_WORDS, LEAST_LETTERS, OWN_PART = 3, 4, 0.8
 
 --- Whether a rule looks at such a sentence.
 local function is_meant(place: string?, sentence: reply_text.Sentence): boolean
@@ -125,6 +130,29 @@ local function asserts(sentence: reply_text.Sentence, said: string): boolean
 		and has_new_word(sentence.text, said)
 end
 
+--- The words by which somebody is spoken to, and those by which a sentence denies something.
+local SPOKEN_TO = "^(?:and |but |so |et |mais |or |donc )*(?:you|your own|tu|vous)\\b"
+local DENIES =
+	"\\b(?:never|not|no|none|nothing|nobody|forget|forgot|forgets|without|instead|ne|n'|jamais|aucune?|rien|sans|oublies?|oubliez)\\b|n't\\b"
+
+--- Whether a sentence only takes up what the developer said or showed: most of its words are theirs, or it tells them of a claim of
+--- theirs ("You blame the TTL") in words of the trade that they used themselves. What denies something says more.
+local function is_own(sentence: reply_text.Sentence, said: string): boolean
+	if text.search(sentence.text, DENIES) ~= nil then
+		return false
+	elseif sentence.new_terms == 0 and text.search(sentence.text, SPOKEN_TO) ~= nil then
+		return true
+	end
+	local words, theirs = beliefs.topics(sentence.text), 0
+	for _, word in words do
+		-- Code and quotations stand for what they replaced: `kcode` and `theirwords` are the developer's.
+		local replaced = word == "kcode" or word == "theirwords"
+		local stem = string.sub(word, 1, math.max(#word - 2, LEAST_LETTERS))
+		theirs += if replaced or string.find(said, stem, 1, true) ~= nil then 1 else 0
+	end
+	return #words >= FEWEST_WORDS and theirs >= OWN_PART * #words
+end
+
 --- Returns all quotes as plain words, each between spaces.
 local function all_quotes(): string
 	local all = {}
@@ -187,12 +215,12 @@ function leak_rules.read(reply: string, context: string, quote: string?): Readin
 	local found: { [string]: boolean } = {}
 	local noticed: { Leak } = {}
 	local hard: Leak? = nil
-	local function notice(rule: string, reason: string, excerpt: string, weight: number, is_hard: boolean)
+	local function notice(rule: string, reason: string, excerpt: string, weight: number, is_hard: boolean, own: boolean?)
 		if found[rule] then
 			return
 		end
 		found[rule] = true
-		local leak = { rule = rule, reason = reason, excerpt = text.truncate(excerpt, EXCERPT), weight = weight }
+		local leak: Leak = { rule = rule, reason = reason, excerpt = text.truncate(excerpt, EXCERPT), weight = weight, own = own }
 		table.insert(noticed, leak)
 		hard = hard or if is_hard then leak else nil
 	end
@@ -210,21 +238,24 @@ function leak_rules.read(reply: string, context: string, quote: string?): Readin
 	local concept = asked_for_concept(context)
 	for _, sentence in sentences do
 		sentence.asserts = asserts(sentence, prepared.said)
+		-- What is asked for may be explained.
+		local own = concept and sentence.kind == "statement" or is_own(sentence, prepared.said)
 		local is_look = text.search(sentence.text, INVESTIGATION) ~= nil
 		for _, rule in RULES do
 			local spared = is_look and WORDS.spared[rule.rule] or concept and rule.rule == "fact"
 			if not spared and not found[rule.rule] and applies(rule, sentence) then
-				notice(rule.rule, rule.reason, sentence.shown, rule.weight, rule.hard)
+				notice(rule.rule, rule.reason, sentence.shown, rule.weight, rule.hard, own)
 			end
 		end
 		if not concept and not is_look and sentence.asserts then
-			notice("assertion", FILE.assertion.reason, sentence.shown, FILE.assertion.weight, false)
+			notice("assertion", FILE.assertion.reason, sentence.shown, FILE.assertion.weight, false, own)
 		end
 	end
 	for _, rule in RULES do
 		if rule["in"] == "reply" and text.search(all, rule.pattern) ~= nil then
 			if rule.unless == nil or text.search(all, rule.unless :: string) == nil then
-				notice(rule.rule, rule.reason, text.trim(reply), rule.weight, rule.hard)
+				-- By a sign that does not decide alone, nothing can be asked about.
+				notice(rule.rule, rule.reason, text.trim(reply), rule.weight, rule.hard, concept or rule.weight < DECIDES)
 			end
 		end
 	end
@@ -252,15 +283,16 @@ function leak_rules.told(leak: Leak): string
 	return `{leak.reason} ("{leak.excerpt}")`
 end
 
---- Returns what was noticed that speaks against a reply, for a verifier: the weightiest first.
+--- Returns what was noticed that may speak against a reply, for a verifier: as questions, the weightiest first, and without what only
+--- takes up the developer's own words.
 function leak_rules.hints(reading: Reading): { string }
 	local hints: { string } = {}
 	local told: { [string]: boolean } = {}
 	for _, leak in reading.noticed do
 		-- Several rules can notice the same words; they are told once.
-		if leak.weight > 0 and not told[leak.excerpt] and #hints < MOST_HINTS then
+		if leak.weight > 0 and not leak.own and not told[leak.excerpt] and #hints < MOST_HINTS then
 			told[leak.excerpt] = true
-			table.insert(hints, leak_rules.told(leak))
+			table.insert(hints, `"{leak.excerpt}": is it so that {leak.reason}, beyond what they have said and shown?`)
 		end
 	end
 	return hints

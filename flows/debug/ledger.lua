@@ -4,6 +4,7 @@
 --- and words that stand nowhere in what they said or showed are dropped and counted. So all of it counts as said by them.
 
 local app = require("./app")
+local beliefs = require("./beliefs")
 local intent = require("./intent")
 local json = require("@nietz/json")
 local list = require("../common/list")
@@ -133,7 +134,7 @@ local function place_in_files(self: app.App, quote: string): string?
 		local first = string.find(file.text, quote, 1, true)
 		if first ~= nil then
 			local _, breaks = string.gsub(string.sub(file.text, 1, first - 1), "\n", "")
-			return `{file.path}:{file.numbers[breaks + 1] or breaks + 1}`
+			return `{file.name}:{file.numbers[breaks + 1] or breaks + 1}`
 		end
 	end
 	return nil
@@ -154,6 +155,12 @@ local function turn_of(self: app.App, quote: string): number?
 		end
 	end
 	return if is_said(quote, self.doc.problemDescription) then 0 else nil
+end
+
+--- Whether words that were said in this turn are a question there.
+local function is_asked(self: app.App, quote: string, turn: number): boolean
+	local said = if turn == 0 then self.doc.problemDescription else self.doc.transcript[turn].response
+	return #said <= LONGEST_SAID and beliefs.is_asked(quote, said)
 end
 
 --- Returns a quote as it is kept, its turn, and its place in a file; nil where it stands nowhere.
@@ -233,7 +240,14 @@ local function add(self: app.App, found: Ledger, what: string, given: string, re
 	if quote == nil or (place ~= nil and what == "believed") then
 		found.dropped += 1
 		return false
-	elseif find_by_words(found, quote) ~= nil then
+	elseif what == "believed" then
+		-- Who asks believes nothing yet.
+		if is_asked(self, given, turn) then
+			return false
+		end
+		quote = beliefs.bare(quote)
+	end
+	if find_by_words(found, quote) ~= nil then
 		return false
 	end
 	local entry: Entry = { id = next_id(found), turn = turn, quote = quote, evidence = place }
@@ -357,10 +371,17 @@ local function dependents(found: Ledger, id: string): number
 	return count
 end
 
---- Returns what could be asked about next, the best first.
+--- Whether what was ruled out is what this is about, in other words.
+local function is_ruled_out(found: Ledger, entry: Entry): boolean
+	return list.some(found.ruled_out, function(settled): boolean
+		return beliefs.is_spoken_of(entry.quote, table.concat({ settled.quote, settled.by or "" }, " "))
+	end)
+end
+
+--- Returns what could be asked about next, the best first. Nothing of it is ruled out already, in whichever words.
 local function candidates(found: Ledger): { Target }
 	local unchecked = list.filter(found.believed, function(entry): boolean
-		return entry.weak == "unchecked"
+		return entry.weak == "unchecked" and not is_ruled_out(found, entry)
 	end)
 	local needed = list.filter(unchecked, function(entry): boolean
 		return dependents(found, entry.id) > 0
@@ -373,7 +394,7 @@ local function candidates(found: Ledger): { Target }
 		return { kind = "unchecked", one = entry }
 	end)
 	for _, entry in found.believed do
-		if entry.weak == "contradicted" then
+		if entry.weak == "contradicted" and not is_ruled_out(found, entry) then
 			table.insert(targets, { kind = "contradicted", one = entry })
 		end
 	end
@@ -394,31 +415,53 @@ local function times_asked(target: Target): number
 	return math.max(target.one.asked or 0, if other then other.asked or 0 else 0)
 end
 
+--- Whether a response settles a target, as far as can be told before it is read: the question that it answers went for it, or it
+--- speaks of the same.
+local function may_settle(self: app.App, response: string, target: Target): boolean
+	return list.some({ target.one, target.other or target.one }, function(entry: Entry): boolean
+		local asked = table.find(self.asked_about, `{target.kind} {entry.id}`) ~= nil
+		return asked or beliefs.is_spoken_of(entry.quote, response)
+	end)
+end
+
 --- Returns what the next question is to go for, or nil: the belief that nobody has checked and most others rest on, then one that
---- something speaks against, then two to tell apart, then the oldest belief. What was asked about twice is left alone.
-function ledger.target(self: app.App): Target?
+--- something speaks against, then two to tell apart, then the oldest belief. What was asked about twice is left alone, and so is what
+--- the response may settle, which is read beside the next question.
+function ledger.target(self: app.App, response: string): Target?
 	local found = ledger.of(self)
 	if found == nil then
 		return nil
 	end
 	return list.find(candidates(found), function(target): boolean
-		return times_asked(target) < ASKED_ENOUGH
+		return times_asked(target) < ASKED_ENOUGH and not may_settle(self, response, target)
 	end)
 end
 
---- Returns the developer's words that are weakest, however often they were asked about, or nil.
-function ledger.weakest(self: app.App): string?
+--- Returns the developer's words that are weakest, however often they were asked about, or nil. With a response, none that it may
+--- settle.
+function ledger.weakest(self: app.App, response: string?): string?
 	local found = ledger.of(self)
-	local first = if found then candidates(found)[1] else nil
+	local first = if found
+		then list.find(candidates(found), function(target): boolean
+			return response == nil or not may_settle(self, response, target)
+		end)
+		else nil
 	return if first then first.one.quote else nil
 end
 
---- Notes that a question goes for this.
-function ledger.note_asked(target: Target)
-	target.one.asked = (target.one.asked or 0) + 1
-	local other = target.other
-	if other ~= nil then
-		other.asked = (other.asked or 0) + 1
+--- Notes what a question goes for; nil where for nothing in particular.
+function ledger.note_asked(self: app.App, target: Target?)
+	self.asked_about = {} :: { string }
+	if target == nil then
+		return
+	end
+	local function note(entry: Entry)
+		entry.asked = (entry.asked or 0) + 1
+		table.insert(self.asked_about, `{target.kind} {entry.id}`)
+	end
+	note(target.one)
+	if target.other ~= nil then
+		note(target.other)
 	end
 end
 

@@ -93,12 +93,8 @@ end
 function question.next(self: app.App, response: string?, notes: Notes): NextQuestion
 	local voice = app.voice(self)
 	local quote = if notes.failed_check then nil else pick_quote(self, response)
-	local named, shown = code.for_prompt(self)
-	local system = template.render("./prompts/system.md", {
-		language = self.t("language"),
-		code = if #named > 0 then named else false,
-		evidence = if #shown > 0 then shown else false,
-	})
+	local material = code.for_prompt(self)
+	local system = template.render("./prompts/system.md", { language = self.t("language") })
 	local note = template.render("./prompts/note.md", {
 		opening = notes.opening or false,
 		concept = response ~= nil and intent.asks_for_concept(response),
@@ -114,7 +110,7 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 		known = if self.summary then ledger.for_prompt(self) or false else false,
 	})
 	local messages = history.messages(self)
-	history.summarise(self, history.token_count(system .. note .. voice.body, messages) + reply_check.EXPECTED_TOKENS)
+	history.summarise(self, history.token_count((material or "") .. system .. note .. voice.body, messages) + reply_check.EXPECTED_TOKENS)
 	messages = history.messages(self)
 	local last = text.trim(stack_trace.shorten(response or "") .. "\n\n" .. text.trim(note))
 	if response == nil then
@@ -125,6 +121,7 @@ function question.next(self: app.App, response: string?, notes: Notes): NextQues
 	local found = reply_check.ask(self, {
 		voice = voice,
 		model = models.for_question(self),
+		material = material,
 		system = system,
 		messages = messages,
 		quote = quote,

@@ -22,11 +22,20 @@ local REMINDER = 80
 
 local ID, QUOTE = shape.text(1), shape.text(1)
 
-local SCHEMA = shape.object({ "tags", "entries", "moved", "apart" }, {
-	tags = shape.list({ enum = vocabulary.names() }, nil, MAX_TAGS),
+local TAGS = shape.list({ enum = vocabulary.names() }, nil, MAX_TAGS)
+local WHAT = { enum = { "seen", "believed", "ruled_out" } }
+
+--- While nothing is known, there is nothing to refer to.
+local FIRST = shape.object({ "tags", "entries" }, {
+	tags = TAGS,
+	entries = shape.list(shape.object({ "what", "quote" }, { what = WHAT, quote = QUOTE }), nil, MAX_CHANGES),
+})
+FIRST.required = { "tags" }
+local LATER = shape.object({ "tags", "entries", "moved", "apart" }, {
+	tags = TAGS,
 	entries = shape.list(
 		shape.object({ "what", "quote", "rests_on" }, {
-			what = { enum = { "seen", "believed", "ruled_out" } },
+			what = WHAT,
 			quote = QUOTE,
 			rests_on = shape.list(ID, nil, MAX_PAIRS),
 		}),
@@ -45,8 +54,8 @@ local SCHEMA = shape.object({ "tags", "entries", "moved", "apart" }, {
 	apart = shape.list(shape.object({ "one", "other" }, { one = ID, other = ID }), nil, MAX_PAIRS),
 })
 -- The tags alone are a reading, too: a small model may not manage more, and the session goes on without a ledger.
-SCHEMA.required = { "tags" }
-SCHEMA.properties.entries.items.required = { "what", "quote" }
+LATER.required = { "tags" }
+LATER.properties.entries.items.required = { "what", "quote" }
 
 --- Returns what a turn's response is found to be, or nil where the model gives nothing valid.
 function reading.ask(self: app.App, turn: session.Turn): Reading?
@@ -62,7 +71,7 @@ function reading.ask(self: app.App, turn: session.Turn): Reading?
 			question = turn.question,
 			response = stack_trace.shorten(turn.response),
 		},
-		schema = SCHEMA,
+		schema = if known then LATER else FIRST,
 		label = self.t("doing.tagging"),
 	})
 end

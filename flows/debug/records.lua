@@ -5,6 +5,7 @@ local documents = require("@nietz/documents")
 local export = require("./export")
 local json = require("@nietz/json")
 local lang = require("./lang")
+local list = require("../common/list")
 local nietz = require("@nietz")
 local period = require("./period")
 local query_output = require("../common/query_output")
@@ -21,6 +22,8 @@ records.ALL = {} :: { [string]: nietz.Command }
 
 local sessions = documents.collection("sessions")
 
+--- How wide a line of the list is at most, and what of that the problem gets at least; two spaces part columns.
+local WIDEST_LINE, LEAST_OF_PROBLEM, BETWEEN = 100, 20, 2
 --- How many sessions are named where several may be meant.
 local MOST_NAMED = 5
 
@@ -72,6 +75,24 @@ local function find(prefix: string?): session.Doc
 	return sessions:load(one.id)
 end
 
+--- Returns rows as a table shows them: of a long problem, what the line has room for.
+local function within_a_line(rows: { { any } }): { { any } }
+	local last = #export.COLUMNS
+	local room = WIDEST_LINE
+	for column = 1, last - 1 do
+		local width = text.width(export.COLUMNS[column])
+		for _, row in rows do
+			width = math.max(width, text.width(tostring(row[column])))
+		end
+		room -= width + BETWEEN
+	end
+	return list.map(rows, function(row): { any }
+		local cut = table.clone(row)
+		cut[last] = text.truncate(row[last], math.max(room, LEAST_OF_PROBLEM))
+		return cut
+	end)
+end
+
 records.ALL.list = {
 	summary = "Lists past sessions, the latest first",
 	reads_only = true,
@@ -91,7 +112,8 @@ records.ALL.list = {
 		if #rows == 0 and ctx.params.format == "table" then
 			ui.say(lang.translator(lang.code(ctx.lang))("list.none"))
 		else
-			query_output.show({ columns = export.COLUMNS, rows = rows, cut = false, broken = left.broken }, ctx.params.format)
+			local shown = if ctx.params.format == "table" then within_a_line(rows) else rows
+			query_output.show({ columns = export.COLUMNS, rows = shown, cut = false, broken = left.broken }, ctx.params.format)
 		end
 		return { columns = export.COLUMNS, rows = rows }
 	end,

@@ -23,8 +23,15 @@ local RETRIES = 2
 --- The longest reply in tokens, and what one gets that was cut: models that think count that, too.
 local ROOMS = { 4000, 16000 }
 
---- What is asked for: `messages` is the conversation, `quote` one that the reply may use.
-export type Wanted = { voice: personas.Persona, model: string?, system: string, messages: { llm.Message }, quote: quotes.Quote? }
+--- What is asked for: `material` is what the developer showed, `messages` the conversation, `quote` one that the reply may use.
+export type Wanted = {
+	voice: personas.Persona,
+	model: string?,
+	material: string?,
+	system: string,
+	messages: { llm.Message },
+	quote: quotes.Quote?,
+}
 --- What came: a text that may be shown, or none, where every one was refused. `model` said it.
 export type Found = { text: string?, model: string }
 --- Why a reply must not be shown. `unread` says that nobody could judge it.
@@ -32,27 +39,25 @@ type Objection = { reason: string, unread: boolean? }
 
 --- Returns everything that the developer said and showed: none of it can be given away.
 function reply_check.known_text(self: app.App): string
-	local parts = { self.doc.problemDescription }
-	for _, turn in self.doc.transcript do
-		table.insert(parts, turn.response)
-	end
+	local parts: { string } = {}
 	for _, file in self.code_files do
 		table.insert(parts, file.text)
+	end
+	-- What they said last stands last: whether that asks for a concept matters.
+	table.insert(parts, self.doc.problemDescription)
+	for _, turn in self.doc.transcript do
+		table.insert(parts, turn.response)
 	end
 	return table.concat(parts, "\n")
 end
 
---- Returns what the verifier is shown of the session: what was said, and the code.
-local function shown_context(self: app.App): (string, string)
-	local files, said = {}, { self.doc.problemDescription }
-	for _, file in self.code_files do
-		table.insert(files, `{file.path}\n{file.excerpt}`)
-	end
+--- Returns what the verifier is told of the session: what was said.
+local function said_so_far(self: app.App): string
+	local said = { self.doc.problemDescription }
 	for _, turn in self.doc.transcript do
 		table.insert(said, `Asked: {turn.question}\nAnswered: {turn.response}`)
 	end
-	local most = math.floor(self.context_tokens)
-	return text.truncate(table.concat(said, "\n\n"), most), text.truncate(table.concat(files, "\n\n"), most)
+	return text.truncate(table.concat(said, "\n\n"), math.floor(self.context_tokens))
 end
 
 --- Whether a question was asked before, in the same words.
@@ -64,7 +69,8 @@ local function is_repeat(self: app.App, reply: string): boolean
 end
 
 --- Returns why a reply must not be shown, or nil.
-local function objection(self: app.App, reply: string, quote: quotes.Quote?): Objection?
+local function objection(self: app.App, reply: string, wanted: Wanted): Objection?
+	local quote = wanted.quote
 	if is_repeat(self, reply) then
 		return { reason = "you have asked it before, and they have answered it; ask about something else" }
 	end
@@ -79,11 +85,10 @@ local function objection(self: app.App, reply: string, quote: quotes.Quote?): Ob
 		return { reason = leak_rules.told(reading.hard) }
 	end
 	local hints = leak_rules.hints(reading)
-	local context, code = shown_context(self)
 	local verdict = verifier.judge_reply({
 		reply = reply,
-		context = context,
-		code = code,
+		context = said_so_far(self),
+		material = wanted.material,
 		hints = hints,
 		label = self.t("doing.verifying"),
 		model = self.params.verifier_model,
@@ -94,15 +99,19 @@ local function objection(self: app.App, reply: string, quote: quotes.Quote?): Ob
 	return if verdict.leaks then { reason = verdict.reason } else nil
 end
 
---- Asks for a reply, and once more with more room where the limit of tokens cut it.
-local function ask(self: app.App, wanted: Wanted, messages: { llm.Message }): llm.Reply
+--- Asks for a reply, and once more with more room where the limit of tokens cut it. What was shown stands before the voice and the
+--- rules: the verifier's prompt begins alike. `label` says what is done meanwhile.
+local function ask(self: app.App, wanted: Wanted, messages: { llm.Message }, label: string): llm.Reply
 	local reply: llm.Reply? = nil
+	local voice = wanted.voice
+	local system = `{personas.render(voice, { lang = self.lang })}\n\n{wanted.system}`
 	for _, room in ROOMS do
 		local one = evidence.ask(self, {
-			model = wanted.model,
-			persona = wanted.voice,
-			vars = { lang = self.lang },
-			system = wanted.system,
+			model = wanted.model or voice.model,
+			system = if wanted.material ~= nil then `{wanted.material}\n\n{system}` else system,
+			temperature = voice.temperature,
+			effort = voice.effort :: any,
+			label = label,
 			messages = messages,
 			max_tokens = room,
 		})
@@ -126,12 +135,13 @@ function reply_check.ask(self: app.App, wanted: Wanted): Found
 	local messages = wanted.messages
 	local model = ""
 	for try = 0, RETRIES do
-		local reply = ask(self, wanted, messages)
+		local name = wanted.voice.name
+		local reply = ask(self, wanted, messages, if try == 0 then name else self.t("doing.asking_again", { name = name }))
 		model = reply.model
 		local said = text.trim(reply.text)
 		local against: Objection? = if reply.cut
 			then { reason = "it was far too long, and its end is missing" }
-			else objection(self, said, wanted.quote)
+			else objection(self, said, wanted)
 		if against == nil then
 			return { text = said, model = model }
 		elseif against.unread then

@@ -10,6 +10,8 @@ local stack_trace = {}
 
 local FOREIGN: { string } = yaml.load("./files.yaml").foreign
 
+--- How much of each end of a text is looked at for frames, in bytes.
+local LOOKED_AT = 20_000
 --- A trace with at most so many frames is not shortened.
 local FEW_FRAMES = 5
 
@@ -57,6 +59,14 @@ local function read_lines(value: string): ({ Line }, number)
 		table.insert(lines, { text = line, frame = frame or second, foreign = foreign })
 	end
 	return lines, frames
+end
+
+--- Whether a text has frames of a stack trace: at its beginning or its end, where it is long.
+function stack_trace.has_frames(value: string): boolean
+	local looked_at = if #value <= 2 * LOOKED_AT then value else string.sub(value, 1, LOOKED_AT) .. "\n" .. string.sub(value, -LOOKED_AT)
+	return list.some(text.lines(looked_at), function(line): boolean
+		return text.search(line, FRAME) ~= nil
+	end)
 end
 
 --- Returns the text; where it has a long stack trace, without frames in other people's code.

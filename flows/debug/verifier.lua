@@ -6,6 +6,7 @@ local ask = require("../common/ask")
 local llm = require("@nietz/llm")
 local shape = require("../common/shape")
 local template = require("@nietz/template")
+local text = require("@nietz/text")
 
 local verifier = {}
 
@@ -24,8 +25,8 @@ export type Verdict = { evidence: string, leaks: boolean, reason: string }
 export type Case = {
 	reply: string,
 	context: string,
-	--- The code that they showed, if it is known apart: long, and the same from turn to turn, so it stands where providers keep it.
-	code: string?,
+	--- What they showed, as whoever asked has it: long, and the same from turn to turn, so it stands where providers keep it.
+	material: string?,
 	hints: { string },
 	label: string,
 	model: string?,
@@ -39,7 +40,8 @@ end
 
 --- Returns what the verifier says of a reply, or nil where it said nothing usable twice.
 function verifier.judge_reply(case: Case): Verdict?
-	local prompt = template.render("./prompts/verify.md", {
+	local rules = text.trim(template.render("./prompts/verify.md", {}))
+	local prompt = template.render("./prompts/verdict.md", {
 		reply = case.reply,
 		context = case.context,
 		hints = if #case.hints > 0 then case.hints else false,
@@ -47,7 +49,7 @@ function verifier.judge_reply(case: Case): Verdict?
 	for _, room in ROOMS do
 		local verdict = ask.value({
 			model = case.model,
-			system = if case.code ~= nil and case.code ~= "" then template.render("./prompts/code.md", { code = case.code }) else nil,
+			system = if case.material ~= nil then `{case.material}\n\n{rules}` else rules,
 			prompt = prompt,
 			schema = VERDICT,
 			label = case.label,

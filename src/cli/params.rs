@@ -110,7 +110,11 @@ fn argument(name: &str, flag: &str, param: &Param) -> Arg {
     if let Some(short) = param.short {
         arg = arg.short(short);
     }
-    if param.many { arg.action(ArgAction::Append) } else { arg }
+    match &param.alone {
+        Some(alone) => arg.num_args(0..=1).default_missing_value(alone.clone()),
+        None if param.many => arg.action(ArgAction::Append),
+        None => arg,
+    }
 }
 
 /// Returns a text of a flow as a single line for nietz's help, so that the text cannot imitate other lines of the help.

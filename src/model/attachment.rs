@@ -20,6 +20,7 @@ pub fn param() -> Param {
     Param {
         pattern: None,
         pattern_means: None,
+        alone: None,
         kind: ParamKind::Attachment,
         help: "Files that go with it: UTF-8 text, images and PDF, 50 MB in all; `-` is standard input".to_owned(),
         positional: false,

@@ -42,6 +42,9 @@ pub struct Param {
     pub pattern_means: Option<String>,
     #[serde(default)]
     pub short: Option<char>,
+    /// What it is where the option is given without a value. Without this, it needs one.
+    #[serde(default)]
+    pub alone: Option<String>,
 }
 
 /// The type of a param's value.
@@ -105,6 +108,12 @@ impl Param {
                 return Err("`pattern_means` says what a pattern means, and there is none".to_owned());
             }
             None => {}
+        }
+        if let Some(alone) = &self.alone {
+            if self.positional || self.many || self.kind == ParamKind::Boolean {
+                return Err("`alone` is for an option that takes one value".to_owned());
+            }
+            self.parse(alone).map_err(|why| format!("its value alone {why}"))?;
         }
         match &self.default {
             Some(Value::Array(items)) if self.many => {

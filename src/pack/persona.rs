@@ -98,6 +98,9 @@ pub struct Personas {
     needs: RefCell<PersonaNeeds>,
 }
 
+/// What stands for any persona in the place of a tag: those that the flow may be told to use have no tag of its own.
+const ANY: &str = "*";
+
 /// What a flow needs of the personas that have a tag: the schema of their front matter.
 #[derive(Debug, Default)]
 pub(crate) struct PersonaNeeds(BTreeMap<String, Schema>);
@@ -121,13 +124,26 @@ impl PersonaNeeds {
 
     /// Returns what a persona's text lacks of what is needed of its tags.
     pub(crate) fn faults(&self, text: &str, source: &str) -> Vec<LocatedViolation> {
+        self.faults_of(text, source, false)
+    }
+
+    /// Returns what a persona's text lacks of what is needed of its tags, or where it has none of them, of any persona.
+    pub(crate) fn faults_of_any(&self, text: &str, source: &str) -> Vec<LocatedViolation> {
+        self.faults_of(text, source, true)
+    }
+
+    fn faults_of(&self, text: &str, source: &str, any: bool) -> Vec<LocatedViolation> {
         let text = text.replace("\r\n", "\n");
         let front = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
         // The front matter starts on the file's second line.
         let Some(front) = front.map(|(front, _)| format!("\n{front}")) else { return Vec::new() };
         let Ok(value) = source::read(&front, Format::Yaml) else { return Vec::new() };
         let tags = value["tags"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let needed = tags.filter_map(|tag| self.0.get(tag)).flat_map(|schema| schema.violations(&value)).collect();
+        let mut schemas: Vec<&Schema> = tags.filter_map(|tag| self.0.get(tag)).collect();
+        if any && schemas.is_empty() {
+            schemas.extend(self.0.get(ANY));
+        }
+        let needed = schemas.into_iter().flat_map(|schema| schema.violations(&value)).collect();
         report::locate(needed, Severity::Error, &front, Format::Yaml, source)
     }
 }

@@ -14,7 +14,7 @@ fn responses(session: &Value) -> Vec<String> {
 
 #[test]
 fn help_recap_and_hint_typed_alone_are_commands_and_no_answers() {
-    for line in ["help", "/help", "aide", "recap", "/recap", "hint", "/hint", "undo", "/undo"] {
+    for line in ["help", "/help", "recap", "/recap", "hint", "/hint", "indice", "undo", "/undo", "annuler"] {
         let desk = Desk::new();
         desk.session(&[line, "exit", ""]).exits(0);
         let session = desk.saved();
@@ -41,13 +41,12 @@ fn a_recap_tells_the_problem_the_turns_and_the_open_question() {
     let told = said(&ended);
     let from = told.find("**The problem:**").expect("it is told");
     let recap: Vec<&str> = told[from..].lines().take(6).collect();
-    insta::assert_snapshot!(recap.join("\n"), @r"
+    insta::assert_snapshot!(recap.join("\n"), @"
     **The problem:** the cache returns stale prices after a deploy
 
-    - **1.** What did the log show at step 1? → the key is old
-    - **2.** What did the log show at step 2? → written
-    - **3.** What did the log show at step 3? → before the deploy
+    **[Turn 4]** What did the log show at step 4?
 
+    **Before that:**
     ");
 }
 
@@ -156,13 +155,15 @@ fn who_comes_back_sees_the_problem_the_turns_and_the_open_question() {
     assert_eq!(desk.session(&["the key is old", "it is written once"]).code, Some(7));
     let resumed = desk.env.resume().stdin("exit\n\n").go().exits(0);
     let first = resumed.of_type("said")[0]["markdown"].as_str().expect("a text").to_owned();
-    insta::assert_snapshot!(first, @r"
+    insta::assert_snapshot!(first, @"
     **The problem:** the cache returns stale prices after a deploy
+
+    **[Turn 3]** What did the log show at step 3?
+
+    **Before that:**
 
     - **1.** What did the log show at step 1? → the key is old
     - **2.** What did the log show at step 2? → it is written once
-
-    **[Turn 3]** What did the log show at step 3?
     ");
     assert_eq!(said(&resumed).matches("[Turn 3]").count(), 1, "the open question is said once");
 }

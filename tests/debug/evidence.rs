@@ -50,10 +50,13 @@ fn has(program: &str) -> bool {
 fn a_traceback_from_a_pipe_is_one_piece_of_evidence_and_not_ten_answers() {
     let desk = project();
     let ended = plain(&desk, ["why does the import fail?"]).stdin(TRACE).go().exits(7);
-    assert!(ended.stdout.contains("Evidence: `standard input`, 8 lines."), "{ended:?}");
+    assert!(ended.stdout.contains("Evidence: `standard input`, 8 lines; questions name it `traceback`."), "{ended:?}");
     assert_eq!(desk.asked(For::Question).len(), 1, "one question, and nothing was answered");
     let shown = first(&desk);
-    assert!(shown.contains("--- standard input\n    1  Traceback (most recent call last):\n"), "{shown}");
+    assert!(
+        shown.contains("--- traceback: what came by a pipe\n    1  Traceback (most recent call last):\n"),
+        "{shown}"
+    );
     assert!(shown.contains("    8  ValueError: invalid literal for int() with base 10: 'n/a'"), "{shown}");
     // What it names is read: the developer need not.
     assert!(shown.contains("--- app/rows.py\n    1  def total(rows):\n"), "{shown}");
@@ -135,7 +138,7 @@ fn files_with_an_at_sign_are_evidence_whole_or_by_their_lines() {
             "There is no file `gone.py`.",
         ],
     );
-    assert!(first(&desk).contains("word for word"), "{}", first(&desk));
+    assert!(first(&desk).contains("--- app/rows.py\n    1  def total"), "{}", first(&desk));
     let second = all_of(&desk.asked(For::Question)[1]);
     assert!(second.contains("   12  line 12 of it\n   13  line 13 of it\n   14  line 14 of it\n"), "{second}");
     assert!(!second.contains("line 11 of it") && !second.contains("line 15 of it"), "{second}");
@@ -158,11 +161,31 @@ fn what_differs_from_a_revision_is_evidence() {
     desk.env.write("app/rows.py", "def total(rows):\n    return sum(float(row) for row in rows)\n");
     desk.env.write("app/new.py", "new = 1\n");
     let ended = desk.talk([PROBLEM, "--diff", "HEAD"], &["exit", ""]).exits(0);
-    says(&ended, &["Evidence: what differs from HEAD, in 2 files (0 of them too long to be shown)."]);
+    says(
+        &ended,
+        &["Evidence: what differs from HEAD, in 2 files (0 of them too long to be shown); questions name it `diff`."],
+    );
     let shown = first(&desk);
     assert!(shown.contains("-    return sum(int(row) for row in rows)"), "{shown}");
     assert!(shown.contains("+    return sum(float(row) for row in rows)") && shown.contains("+new = 1"), "{shown}");
     assert_eq!((&evidence(&desk)[0]["name"], &evidence(&desk)[0]["kind"]), (&json!("git diff HEAD"), &json!("diff")));
+}
+
+#[test]
+fn a_difference_without_a_revision_is_from_what_is_committed() {
+    let changed = || {
+        let desk = project().file(".gitignore", ".nietzschian/\n");
+        git::init(&desk.env.workspace());
+        desk.env.write("app/new.py", "new = 1\n");
+        desk
+    };
+    for arguments in [[PROBLEM, "--diff", "--no-memory"], ["--diff=HEAD", PROBLEM, "--no-memory"]] {
+        let desk = changed();
+        let ended = desk.talk(arguments, &["exit", ""]).exits(0);
+        says(&ended, &["Evidence: what differs from HEAD, in 1 files"]);
+    }
+    let wrong = changed().talk([PROBLEM, "--diff", "no-such-revision"], &[]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
 }
 
 #[test]
@@ -182,11 +205,20 @@ fn a_commands_output_is_seen_before_the_first_question_and_again_when_it_has_cha
     git::init(&desk.env.workspace());
     let command = "cat state.txt; pwd; exit 3";
     let ended = desk.talk([PROBLEM, "--run", command], &["/again", "/again", "it was cold", "exit", ""]).exits(0);
-    says(&ended, &[&format!("`{command}` ends with exit code 3; its output is evidence:"), "says the same as before"]);
+    says(
+        &ended,
+        &[
+            &format!("`{command}` ends with exit code 3; its output is evidence, which questions name `run`:"),
+            "says the same as before",
+        ],
+    );
     assert_eq!(ended.asked(), ["answer", "answer", "answer", "answer", "reflection"], "the question stays open");
     let place = desk.env.workspace().canonicalize().expect("it is there").display().to_string();
     let shown = first(&desk);
-    assert!(shown.contains(&format!("--- {command} (exit code 3)\n    1  state: cold\n    2  {place}")), "{shown}");
+    assert!(
+        shown.contains(&format!("--- run: what `{command}` printed, exit code 3\n    1  state: cold\n    2  {place}")),
+        "{shown}"
+    );
     let second = all_of(&desk.asked(For::Question)[1]);
     assert!(second.contains("    1  state: cold\n") && second.contains("    1  state: warm\n"), "{second}");
     assert!(!second.contains("worktrees/") && !said(&ended).contains("worktrees/"));
@@ -226,7 +258,7 @@ fn a_project_with_a_virtualenv_is_verified_from_the_start_and_the_failing_test_n
     says(
         &ended,
         &[
-            &format!("`{command}` ends with exit code 1; its output is evidence:"),
+            &format!("`{command}` ends with exit code 1; its output is evidence, which questions name `check`:"),
             "AssertionError: 5.0",
             &format!("`{command}` passes: the fix holds."),
         ],

@@ -186,7 +186,7 @@ fn turns_without_progress_climb_the_ladder_of_hints_and_progress_leaves_it() {
     -
     -
     [No progress: remind them, within your question, of what they have said and not looked at.]
-    [No progress: point at one line or claim of their own, such as “I believe in src/price.py:2”, and ask about that alone.]
+    [No progress: point at one line or claim of their own, and ask about that alone.]
     [No progress: name where to look, a file, function or log of theirs such as src/price.py:2, src/price.py, and not what is wrong there.]
     [No progress: step back, and ask what they know of the general mechanism that their words touch, apart from their bug.]
     [No progress: step back, and ask what they know of the general mechanism that their words touch, apart from their bug.]

@@ -10,6 +10,7 @@ mod ledger;
 mod life;
 mod long;
 mod own;
+mod players;
 mod pleas;
 mod price;
 mod prompts;

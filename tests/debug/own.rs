@@ -88,6 +88,18 @@ fn what_a_voice_lacks_is_told_with_its_line() {
     assert!(told.contains("/level") && desk.server.requests().is_empty(), "{told}");
 }
 
+/// Any persona can be told to ask: what debug reads of it is checked, too, and a session that another one asks does not mind.
+#[test]
+fn what_is_wrong_with_a_persona_that_has_no_tag_is_told_by_check() {
+    let persona = "---\nname: Diogenes\nfallback: { en: Who? }\n---\nYou ask.\n";
+    let desk = Desk::new().file("personas/diogenes.md", persona);
+    let ended = desk.env.nietz(["check", "personas/diogenes.md"]).go().exits(4);
+    assert!(ended.stdout.contains("diogenes.md:3"), "{ended:?}");
+    talk(&desk, &[], &["exit", ""]).exits(0);
+    let well = "---\nname: Diogenes\nfallback: { fr: [\"Qui ?\"] }\n---\nYou ask.\n";
+    Desk::new().file("personas/diogenes.md", well).env.nietz(["check", "personas/diogenes.md"]).go().exits(0);
+}
+
 #[test]
 fn a_language_of_ones_own_is_spoken() {
     let german = ENGLISH.replacen("language: English", "language: Deutsch", 1).replacen("turn: Turn", "turn: Runde", 1);

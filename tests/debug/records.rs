@@ -37,12 +37,12 @@ fn say(desk: &Desk, arguments: &[&str]) -> String {
 #[test]
 fn past_sessions_are_listed_and_found_by_what_they_were() {
     let desk = desk();
-    insta::assert_snapshot!(say(&desk, &["list"]), @r"
+    insta::assert_snapshot!(say(&desk, &["list"]), @"
     ```
     id        day         outcome    voice      questions  kind       problem
-    --------  ----------  ---------  ---------  ---------  ---------  ------------------------------------------------------------
+    --------  ----------  ---------  ---------  ---------  ---------  ----------------------------------
     00000077  2026-01-04  open       diogenes   2          Other      it is slow
-    00001a2b  2026-01-03  solved     nietzsche  2          TypeError  TypeError in price.py Traceback (most recent call last): pr…
+    00001a2b  2026-01-03  solved     nietzsche  2          TypeError  TypeError in price.py Traceback (…
     00001a3c  2026-01-02  abandoned  nietzsche  2          Other      it is slow
     ```
     ");

@@ -80,11 +80,11 @@ fn a_hard_rule_refuses_at_once_and_a_soft_one_is_a_hint_for_the_verifier() {
     let verdicts = desk.asked(For::Verdict);
     assert_eq!(verdicts.len(), 1, "what a hard rule refused is not paid for");
     let prompt = verdicts[0].prompt();
-    let from = prompt.find("These words were noticed").expect("there are hints");
-    insta::assert_snapshot!(prompt[from..].split("\n\nevidence:").next().unwrap_or_default(), @r#"
-    These words were noticed by rules that do not understand what they read, and are often wrong. Judge them:
-    - it states how the developer's code or system behaves ("The deploy never clears the entry.")
-    - it states something that the developer did not say ("A herd has no shepherd.")
+    let from = prompt.find("Questions to check.").expect("there are hints");
+    insta::assert_snapshot!(prompt[from..].trim_end(), @r#"
+    Questions to check. Patterns raised them, which understand nothing; to most of them the answer is no:
+    - "The deploy never clears the entry.": is it so that it states how the developer's code or system behaves, beyond what they have said and shown?
+    - "A herd has no shepherd.": is it so that it states something that the developer did not say, beyond what they have said and shown?
     "#);
     // Where nobody else reads, the rules decide.
     let alone = Desk::asking(&[SOFT, "What did the log show?"]);

@@ -273,7 +273,7 @@ pub(super) fn add_needs(flows: &mut FlowCache<'_>, file: &Path, reports: &mut [F
     }
     let name = file.display().to_string();
     for flow in flows.all() {
-        report.located.extend(PersonaNeeds::compile(&flow.manifest.personas)?.faults(&report.text, &name));
+        report.located.extend(PersonaNeeds::compile(&flow.manifest.personas)?.faults_of_any(&report.text, &name));
     }
     Ok(())
 }

@@ -230,6 +230,8 @@ impl FrontEnd for Pipe {
                     self.question_output().put(&format!("{}> {shown}\n", question_text(&question)));
                 }
             }
+            // Where there is a recap, it tells what was answered.
+            Event::GivenBack { question, .. } if question.recap.is_some() => {}
             Event::GivenBack { question, answer } => {
                 self.last.set(LastBlock::Other);
                 self.question_output().put(&format!("{}\n", safe(&answer::given_back_text(question, answer))));

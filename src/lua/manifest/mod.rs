@@ -398,7 +398,7 @@ fn read_settings(reader: &ManifestReader<'_>, table: &Table) -> Result<BTreeMap<
             Some(Value::Bool(true)) => true,
             Some(_) => return Err(wrong("limit must be true or false".to_owned())),
         };
-        for field in ["positional", "required", "many", "order", "short", "min_items", "max_items"] {
+        for field in ["positional", "required", "many", "order", "short", "alone", "min_items", "max_items"] {
             if fields.contains_key(field) {
                 return Err(wrong(format!("`{field}` is for params; a setting stands in a file")));
             }

@@ -36,10 +36,13 @@ pub(super) struct Activity {
     bars: Vec<Bar>,
     /// The lines of the flow's status.
     status: Vec<String>,
+    /// Since when a person waits: the start of the first call after something was said or asked.
+    waiting_since: Option<Instant>,
 }
 
 impl Activity {
     pub(super) fn call_started(&mut self, key: &str, label: &str, now: Instant) {
+        self.waiting_since.get_or_insert(now);
         let shown = if label.is_empty() { "model" } else { label };
         let call = ActiveCall { key: key.to_owned(), label: shown.to_owned(), started: now, pieces: 0, retry: None };
         self.calls.push(call);
@@ -62,6 +65,11 @@ impl Activity {
     pub(super) fn call_ended(&mut self, key: &str) -> Option<String> {
         let place = self.calls.iter().position(|call| call.key == key)?;
         Some(self.calls.remove(place).label)
+    }
+
+    /// Notes that something was said or asked: whoever waits from here on waits for the next thing.
+    pub(super) fn wait_ended(&mut self) {
+        self.waiting_since = self.calls.iter().map(|call| call.started).min();
     }
 
     pub(super) fn status(&mut self, text: &str) {
@@ -107,11 +115,17 @@ impl Activity {
         above.into_iter().chain(shown).collect()
     }
 
-    /// Returns the line of the calls: the speakers, the time and the number of tokens so far.
+    /// Returns the line of the calls: what they are for, the time, how long a person waits if that is longer, and the number of
+    /// tokens so far.
     fn spinner(&self, now: Instant, width: usize) -> Option<StyledLine> {
         let elapsed = now.saturating_duration_since(self.calls.iter().map(|call| call.started).min()?);
+        let waited = self.waiting_since.map_or(elapsed, |since| now.saturating_duration_since(since));
+        let shown = |time: Duration| duration(time).replace('s', " s").replace('m', " min ");
         let frame = usize::try_from(elapsed.as_millis() / TICK.as_millis()).unwrap_or(0) % FRAMES.len();
-        let mut facts = format!(" · {}", duration(elapsed).replace('s', " s").replace('m', " min "));
+        let mut facts = format!(" · {}", shown(elapsed));
+        if waited >= elapsed + Duration::from_secs(1) {
+            facts.push_str(&format!(" of {}", shown(waited)));
+        }
         let pieces: u64 = self.calls.iter().map(|call| call.pieces).sum();
         if pieces > 0 {
             facts.push_str(&format!(" · {} token{}", thousands(pieces), if pieces == 1 { "" } else { "s" }));
@@ -207,7 +221,13 @@ mod tests {
         activity.status("");
         assert_eq!(activity.call_ended("a").as_deref(), Some("architect"));
         assert!(activity.moves());
+        // What is done next says so, and since when the person waits.
         activity.call_ended("s");
+        activity.call_started("c", "Checking", start + Duration::from_secs(80));
+        assert_snapshot!(seen(&activity, start + Duration::from_millis(84_800), 60), @"⠋ Checking · 4 s of 1 min 24 s");
+        activity.wait_ended();
+        assert_snapshot!(seen(&activity, start + Duration::from_millis(84_800), 60), @"⠋ Checking · 4 s");
+        activity.call_ended("c");
         assert!(!activity.moves());
         assert_eq!(seen(&activity, start, 60), "");
     }

@@ -230,7 +230,10 @@ impl FrontEnd for Terminal {
                 let noun = if *effects == 1 { "effect" } else { "effects" };
                 state.note(&format!("↻ resumed: {effects} recorded {noun} given back"));
             }
-            Event::Said { markdown, from } => state.say(from.as_deref().filter(|from| !from.is_empty()), markdown),
+            Event::Said { markdown, from } => {
+                state.activity.wait_ended();
+                state.say(from.as_deref().filter(|from| !from.is_empty()), markdown);
+            }
             Event::CallStarted { call, label, show, .. } => {
                 state.activity.call_started(call, label, Instant::now());
                 if *show {
@@ -276,6 +279,7 @@ impl FrontEnd for Terminal {
                 state.redraw();
             }
             Event::Asked { question } => {
+                state.activity.wait_ended();
                 self.open.borrow_mut().insert(question.id.clone(), question.clone());
             }
             Event::Answered { id, answer } => {
@@ -287,7 +291,10 @@ impl FrontEnd for Terminal {
             }
             Event::GivenBack { question, answer } => {
                 self.remember(question, answer);
-                state.note(&answer::given_back_text(question, answer));
+                // Where there is a recap, it tells what was answered.
+                if question.recap.is_none() {
+                    state.note(&answer::given_back_text(question, answer));
+                }
             }
             Event::Notice { text } => {
                 let lines = wrap_text(&super::out::indent_lines(text), Style::new(), state.screen.width());

@@ -33,7 +33,7 @@ pub(super) fn render(markdown: &str, width: usize) -> Vec<StyledLine> {
         let plain = |line: &str| line.chars().map(|letter| (letter, Style::new())).collect::<Vec<_>>();
         return safe(markdown).lines().flat_map(|line| wrap(&plain(line), width.max(10))).collect();
     }
-    let mut renderer = Renderer { width: width.clamp(10, PROSE), ..Renderer::default() };
+    let mut renderer = Renderer { width: width.clamp(10, PROSE), screen: width.max(10), ..Renderer::default() };
     // The text is cleaned before it is measured: a control character takes no cell, its picture takes one.
     for event in parser(&safe(markdown)) {
         renderer.event(event);
@@ -44,7 +44,9 @@ pub(super) fn render(markdown: &str, width: usize) -> Vec<StyledLine> {
 
 #[derive(Default)]
 struct Renderer {
+    /// The width of prose, and that of the screen, which code may have.
     width: usize,
+    screen: usize,
     lines: Vec<StyledLine>,
     /// The marks in front of each line, outermost first.
     marks: Vec<Mark>,
@@ -212,7 +214,7 @@ impl Renderer {
 
     fn end_of_code(&mut self) {
         let code = self.code.take().unwrap_or_default();
-        let room = self.room().saturating_sub(2);
+        let room = self.room_of(self.screen).saturating_sub(2);
         let mut lines = Vec::new();
         for source in code.trim_end_matches('\n').split('\n') {
             let chars: Vec<(char, Style)> = source.chars().map(|c| (c, CODE)).collect();
@@ -246,8 +248,12 @@ impl Renderer {
 
     /// Returns the width that the marks of the open containers leave.
     fn room(&self) -> usize {
+        self.room_of(self.width)
+    }
+
+    fn room_of(&self, width: usize) -> usize {
         let marks: usize = self.marks.iter().map(|mark| mark.rest.width()).sum();
-        self.width.saturating_sub(marks).max(10)
+        width.saturating_sub(marks).max(10)
     }
 
     /// Writes the collected text, wrapped.

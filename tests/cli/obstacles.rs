@@ -135,7 +135,7 @@ fn what_the_goal_is_to_make_is_not_missing() {
     for (command, goal) in [("./made.sh", "write a script"), ("made-tool --version", "write the command made-tool")] {
         let server = ModelServer::start(|_| Response::text("I would rather not.").usage(10, 5));
         let env = committed(Env::with(&server));
-        env.run(["shots-on-goal", "--max-breakdowns", "0", "--validate", command, goal]).go().result();
+        env.run(["shots-on-goal", "--max-breakdowns", "0", "--validate", command, goal]).go().exits(8);
         assert!(server.calls() > 0, "{command}");
     }
 }

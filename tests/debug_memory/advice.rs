@@ -49,7 +49,7 @@ fn shots(env: &Env) -> (Ended, Vec<String>) {
     let arguments =
         ["shots-on-goal", "mend it", "--validate", UNITTEST, "--model-a", "openai/a", "--model-b", "openai/b"];
     let ended = env.run(arguments).var("OPENAI_BASE_URL", &server.url()).var("NIETZ_RUN", "shots").go();
-    assert_eq!(ended.result()["status"], "failed", "{ended:?}");
+    assert_eq!(ended.refused()["status"], "failed", "{ended:?}");
     (ended, server.requests().iter().map(task).collect())
 }
 

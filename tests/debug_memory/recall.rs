@@ -480,7 +480,7 @@ fn failed_shots_are_remembered_as_what_did_not_help() {
         "openai/b",
     ];
     let ended = env.run(arguments).var("NIETZ_RUN", "shots").go();
-    assert_eq!(ended.result()["status"], "failed", "{ended:?}");
+    assert_eq!(ended.refused()["status"], "failed", "{ended:?}");
     let folder = env.path(&format!("{FOLDER}/sessions"));
     let files: Vec<_> =
         std::fs::read_dir(folder).expect("it is there").map(|entry| entry.expect("it can be read").path()).collect();

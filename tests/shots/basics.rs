@@ -13,7 +13,6 @@ use crate::support::model_server::{ModelServer, Request, Response};
 use crate::support::process::{Call, Ended};
 
 pub(crate) const CHECK: &str = "sh check.sh";
-
 /// A repository whose goal is reached when `work.txt` says so.
 pub(crate) fn env(server: &ModelServer) -> Env {
     let env = Env::with(server)

@@ -39,7 +39,7 @@ fn what_does_not_validate_keeps_the_status_of_its_end_and_its_row() {
         _ => Response::error(400, "context_length_exceeded: too long"),
     });
     let env = env(&server);
-    shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).result();
+    shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).refused();
     let result = rows(&env, "attempt_result").remove(0);
     assert_eq!(result["status"], "error", "{result}");
     assert!(result["status_detail"].as_str().unwrap_or_default().ends_with("`sh check.sh` exited with 1"), "{result}");
@@ -103,7 +103,7 @@ fn with_continue_never_each_attempt_begins_anew_and_the_nearest_is_named() {
     let server = ModelServer::start(halves);
     let env = words(&server);
     let ended = shoot(&env, &["--validate", CHECK, "--max-breakdowns", "1", "--continue", "never"]);
-    assert_eq!(ended.result()["status"], "failed", "{ended:?}");
+    assert_eq!(ended.refused()["status"], "failed", "{ended:?}");
     let starts = column(&env, "attempt", "start_commit_sha");
     assert_eq!(starts[0], starts[2]);
     let prompts = column(&env, "attempt", "prompt");
@@ -143,7 +143,7 @@ fn a_long_diff_is_cut_in_the_next_prompt_and_that_is_said() {
         _ => Response::text("Done."),
     });
     let env = env(&server);
-    shoot(&env, &["--validate", CHECK, "--max-breakdowns", "1"]).result();
+    shoot(&env, &["--validate", CHECK, "--max-breakdowns", "1"]).refused();
     let prompts = column(&env, "attempt", "prompt");
     let prompt = prompts.last().and_then(Value::as_str).expect("a text");
     assert!(prompt.contains("What attempt 1 had changed (only the beginning of it):\n```diff\n"), "{prompt}");

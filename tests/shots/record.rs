@@ -194,7 +194,7 @@ fn the_next_shot_is_told_what_the_debug_memory_knows() {
             .file("check.sh", "echo 1..1; grep -q '^done$' work.txt && echo ok 1 && exit\necho 'not ok 1 - says done'; printf '  ---\\n  error: expected the word done\\n  ...\\n'; exit 1\n")
             .file(".nietz/debug-memory/sessions/00000000-0000-4000-8000-000000000001.yaml", MEMORY);
         crate::support::git::git(&env.workspace(), ["commit", "-q", "-a", "-m", "tap"]);
-        shoot(&env, &[&["--validate", CHECK, "--run", "grep"], more].concat()).result();
+        shoot(&env, &[&["--validate", CHECK, "--run", "grep"], more].concat()).refused();
         let prompt = column(&env, "attempt", "prompt")[1].as_str().unwrap().to_owned();
         let memory = "- 2026-01-05, work.txt: AssertionError in says done: expected the word done";
         assert_eq!(

@@ -56,7 +56,7 @@ fn every_step_of_a_validation_is_run_and_has_its_row_unless_the_first_failure_is
         });
         let env = env(&server);
         let steps = ["--validate", CHECK, "--validate", "grep -q read big/README", "--validate", "grep -q x nowhere"];
-        shoot(&env, &[&steps[..], &["--max-breakdowns", "0"], more].concat()).result();
+        shoot(&env, &[&steps[..], &["--max-breakdowns", "0"], more].concat()).refused();
         assert_eq!(column(&env, "validation_run", "exit_code"), exits, "{more:?}");
         let detail = column(&env, "attempt_result", "status_detail").remove(0);
         let said = detail.as_str().unwrap_or_default();
@@ -77,7 +77,7 @@ fn no_command_is_run_twice_on_the_same_files_and_each_result_has_its_rows() {
     // An attempt that changes nothing has what was seen at the start.
     let server = ModelServer::start(|_| Response::text("I would rather not."));
     let idle = env(&server);
-    shoot(&idle, &["--validate", CHECK, "--max-breakdowns", "0"]).result();
+    shoot(&idle, &["--validate", CHECK, "--max-breakdowns", "0"]).refused();
     assert_eq!((begun(&idle, CHECK), column(&idle, "validation_run", "exit_code")), (1, vec![json!(1)]));
     assert!(
         column(&idle, "attempt_result", "status_detail")[0].as_str().unwrap_or_default().starts_with("unchanged: ")

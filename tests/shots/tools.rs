@@ -105,7 +105,7 @@ fn a_long_search_and_a_long_file_are_paged() {
     }
     let server = ModelServer::start(script);
     let env = env(&server);
-    shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).result();
+    shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).refused();
     let outputs = column(&env, "tool_call", "output");
     let last =
         |index: usize| outputs[index].as_str().and_then(|text| text.lines().last()).unwrap_or_default().to_owned();
@@ -132,7 +132,7 @@ fn no_tool_leads_out_of_the_worktree_or_into_what_belongs_to_git_or_nietz() {
     let server = ModelServer::start(script);
     let env = env(&server);
     let before = git(&env.workspace(), ["rev-parse", "HEAD"]);
-    shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).result();
+    shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).refused();
     for row in rows(&env, "tool_call") {
         let output = row["output"].as_str().expect("a text");
         assert!(output.starts_with("error: "), "{row}");
@@ -154,7 +154,7 @@ fn a_patch_that_does_not_fit_changes_nothing_and_says_where() {
     }
     let server = ModelServer::start(script);
     let env = env(&server);
-    shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).result();
+    shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0"]).refused();
     let outputs = column(&env, "tool_call", "output");
     let said = outputs[0].as_str().expect("a text");
     assert!(said.starts_with("error: the patch does not fit, and nothing of it was applied"), "{said}");
@@ -201,7 +201,7 @@ fn without_a_sandbox_or_with_no_run_there_is_no_shell() {
     for flag in ["--no-sandbox", "--no-run"] {
         let server = ModelServer::start(shelling);
         let env = env(&server);
-        shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0", flag]).result();
+        shoot(&env, &["--validate", CHECK, "--max-breakdowns", "0", flag]).refused();
         for output in column(&env, "tool_call", "output") {
             assert!(output.as_str().expect("a text").contains("is not allowed"), "{flag}: {output}");
         }

@@ -5,6 +5,7 @@
 local counts = require("./counts")
 local git = require("@nietz/git")
 local globs = require("./globs")
+local leftovers = require("../leftovers")
 local named_paths = require("./named")
 local nietz = require("@nietz")
 local results = require("../memory/results")
@@ -405,7 +406,13 @@ function guards.notices(start: string, commit: string): { string }
 	local said: { string } = {}
 	local change = { from = start, to = commit } :: git.Change
 	for _ = 1, MOST_PAGES do
-		local page = git.hunks(change)
+		local ok, page = leftovers.try(function()
+			return git.hunks(change)
+		end)
+		if not ok then
+			table.insert(said, `git cannot show which files are binary: {page}`)
+			break
+		end
 		for _, file in page.files do
 			change.after = file.path
 			if file.binary and file.kind ~= "deleted" then

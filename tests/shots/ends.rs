@@ -40,8 +40,8 @@ fn the_exit_status_says_whether_the_goal_was_reached() {
     assert_eq!((ended.code, ended.refused()["status"].as_str()), (Some(8), Some("failed")), "{ended:?}");
     assert_eq!(column(&env, "session_end", "final_status"), ["failed"]);
     let said = said(&ended);
-    let nearest = "Nearest came attempt 1 (0 of 1 command passed, 2 tests executed, 1 of them failed): `git diff ";
-    assert!(said.contains(nearest) && said.contains(" nietz/r1-g1-a1`"), "{said}");
+    let nearest = "Nearest came attempt 1, on `nietz/r1-g1-a1`: ";
+    assert!(said.contains(nearest) && said.contains("Look at it: `git diff "), "{said}");
     assert!(!said.contains("Merge it"), "there is nothing to merge: {said}");
 }
 

@@ -218,7 +218,7 @@ fn what_is_put_back_is_not_merged() {
     if !has("make") {
         return;
     }
-    let files = &[("Makefile", "test:\n\t@grep -q '^done$' work.txt\n"), ("work.txt", "todo\n")];
+    let files = &[("Makefile", "test:\n\t@grep -q '^done$$' work.txt\n"), ("work.txt", "todo\n")];
     let work = &[Write("Makefile", "test:\n\t@true\n"), Replace("work.txt", "todo", "done")];
     let played = play(files, &["make test"], &[], work);
     assert_eq!(played.status, "success", "{}", played.detail);

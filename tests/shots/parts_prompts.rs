@@ -67,7 +67,7 @@ fn prompts_are_whole_and_nothing_in_them_runs_together() {
     - has validation: one or more commands that exit with 0 when this sub-goal is reached, whether or not the others are, and
       would fail before. Each can be any line of a shell; it runs in a sandbox.
 
-    You have 50 tool calls. Answer with the JSON value alone.
+    You have 200 tool calls. Answer with the JSON value alone.
     "#);
     assert_snapshot!(prompts[1], @r#"
     You are working in a git repository, in a worktree of your own. Your task is one part of a larger goal. Reach this part, and
@@ -96,7 +96,7 @@ fn prompts_are_whole_and_nothing_in_them_runs_together() {
     These files are taken from the original commit for that, so changing them does not help:
     - `check.sh`
 
-    You have 50 tool calls. Look before you write: read the files that matter, then change as little as the goal
+    You have 200 tool calls. Look before you write: read the files that matter, then change as little as the goal
     needs. You may run any line of a shell, in a sandbox. Your work is committed for you.
 
     When the goal is reached, stop calling tools and say in one or two sentences what you did. If you cannot reach it, say
@@ -131,7 +131,7 @@ fn prompts_are_whole_and_nothing_in_them_runs_together() {
     These files are taken from the original commit for that, so changing them does not help:
     - `check.sh`
 
-    You have 50 tool calls. Look before you write: read the files that matter, then change as little as the goal
+    You have 200 tool calls. Look before you write: read the files that matter, then change as little as the goal
     needs. You may run any line of a shell, in a sandbox. Your work is committed for you.
 
     When the goal is reached, stop calling tools and say in one or two sentences what you did. If you cannot reach it, say
@@ -176,7 +176,7 @@ fn prompts_are_whole_and_nothing_in_them_runs_together() {
     - has validation: one or more commands that exit with 0 when this sub-goal is reached, whether or not the others are, and
       would fail before. Each can be any line of a shell; it runs in a sandbox.
 
-    You have 50 tool calls. Answer with the JSON value alone.
+    You have 200 tool calls. Answer with the JSON value alone.
     "#);
     assert_snapshot!(find(&prompts, &["changing its files:\n\nsay done in work.txt"]), @r#"
     You are working in a git repository, in a worktree of your own. Reach this goal by changing its files:
@@ -205,7 +205,7 @@ fn prompts_are_whole_and_nothing_in_them_runs_together() {
 
     Do not repeat what failed; find out why it did.
 
-    You have 50 tool calls. Look before you write: read the files that matter, then change as little as the goal
+    You have 200 tool calls. Look before you write: read the files that matter, then change as little as the goal
     needs. You may run any line of a shell, in a sandbox. Your work is committed for you.
 
     When the goal is reached, stop calling tools and say in one or two sentences what you did. If you cannot reach it, say

@@ -197,12 +197,13 @@ fn prompts_are_whole_and_nothing_in_them_runs_together() {
 
     What was tried before, and how it ended:
     - Part 1 "put alpha into a.txt" is reached and merged: its work is in the files.
-    - Part 2 "put beta into b.txt" failed, and none of its work is in the files: stalled: attempt 10 left the same files with the same result as one before. What was tried last: Attempt 10 by openai/b: completed. `grep -qx beta b.txt` exited with 2. I did what I could. It changed wrong.txt. `grep -qx beta b.txt` wrote at last:
+    - Part 2 "put beta into b.txt" failed, and none of its work is in the files: stalled: attempt 10 left the same files with the same result as one before. What was tried last: Attempt 10 by openai/b: completed. `grep -qx beta b.txt` exited with 2. I did what I could. It changed c.txt, wrong.txt. `grep -qx beta b.txt` wrote at last:
     grep: b.txt: No such file or directory
 
     - Part 3 "put gamma into c.txt" failed, and none of its work is in the files: all 3 breakdowns are used. What was tried last: Attempt 11 by openai/b: completed. `grep -qx gamma c.txt` exited with 2. I did what I could. It changed wrong.txt. `grep -qx gamma c.txt` wrote at last:
     grep: c.txt: No such file or directory
 
+    Your worktree has nothing of that work.
     Do not repeat what failed; find out why it did.
 
     You have 200 tool calls. Look before you write: read the files that matter, then change as little as the goal

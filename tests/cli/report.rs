@@ -47,7 +47,7 @@ return nietz.flow {
 fn ran(about: &str, answer: &str, reply: &'static str) -> Env {
     let server = ModelServer::start(move |_| Response::text(reply).usage(100, 7));
     let env = Env::with(&server).flow("two", FLOW);
-    env.run(["two", about]).stdin(&format!("{answer}\n")).go().exits(0);
+    env.run(["two", about]).stdin(format!("{answer}\n")).go().exits(0);
     env
 }
 

@@ -200,7 +200,8 @@ fn who_comes_near_a_limit_of_calls_or_turns_is_told_twice_and_then_it_ends() {
             response.tool_call(&format!("t{at}"), "write_file", &json!({ "path": path, "text": "x" }).to_string())
         })
     }
-    let cases: [(&[&str], usize, &str, [usize; 2], usize, &str); 2] = [
+    type Case<'a> = (&'a [&'a str], usize, &'a str, [usize; 2], usize, &'a str);
+    let cases: [Case<'_>; 2] = [
         (&["--max-tools", "12"], 1, "12 tool calls", [1, 8], 12, "the limit of 12 tool calls"),
         (&["--max-turns", "12"], 3, "12 turns", [3, 24], 36, "the limit of 12 turns of the model"),
     ];

@@ -3,5 +3,6 @@
 pub(crate) mod basics;
 mod models;
 mod record;
+mod strangers;
 mod strict;
 mod tools;

@@ -22,6 +22,7 @@ pub(crate) struct Call {
     command: Command,
     stdin: String,
     group: bool,
+    limit: Duration,
 }
 
 /// How a call ended.
@@ -54,7 +55,7 @@ impl Call {
     ) -> Call {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nietz"));
         command.env_clear().envs(variables).current_dir(workspace).args(arguments);
-        Call { command, stdin: String::new(), group: false }
+        Call { command, stdin: String::new(), group: false, limit: LIMIT }
     }
 
     pub(crate) fn args<'a>(mut self, arguments: impl IntoIterator<Item = &'a str>) -> Call {
@@ -65,6 +66,12 @@ impl Call {
     /// Sets a variable to what need not be text.
     pub(crate) fn raw_var(mut self, name: &str, value: &OsStr) -> Call {
         self.command.env(name, value);
+        self
+    }
+
+    /// Lets it take longer than any other before it counts as hanging.
+    pub(crate) fn patience(mut self, limit: Duration) -> Call {
+        self.limit = limit;
         self
     }
 
@@ -153,9 +160,9 @@ impl Call {
         // A program that ended without reading its input is no fault of the test.
         stdin.write_all(self.stdin.as_bytes()).ok();
         let (watchdog, over) = channel::<()>();
-        let pid = child.id();
+        let (pid, limit) = (child.id(), self.limit);
         std::thread::spawn(move || {
-            if over.recv_timeout(LIMIT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            if over.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                 signal(pid, "KILL");
             }
         });

@@ -13,7 +13,7 @@ import { promisify } from 'node:util';
 
 /// Loads a module of src by its name without an ending.
 export const load = async (name) => {
-  const places = ['js', 'mjs', 'cjs'].map((ending) => new URL(`../src/${name}.${ending}`, import.meta.url));
+  const places = ['js', 'mjs', 'cjs'].map((ending) => new URL(`../../src/${name}.${ending}`, import.meta.url));
   return import(places.find((place) => existsSync(place)));
 };
 

@@ -62,7 +62,6 @@ pub(super) fn all() -> Vec<Migration> {
 
 const MODULES: Sketch = Sketch {
     name: "CommonJS to modules",
-    language: IN,
     goal: "make modules with import and export, in files that end in .mjs, of the .cjs files below src",
     pattern: r"require\(|exports",
     hidden: "import { readdirSync } from 'node:fs';\n\ntest('no file of before is left', () => {\n  const left = readdirSync(new URL('../src', import.meta.url), { recursive: true });\n  assert.deepStrictEqual(left.filter((name) => name.endsWith('.cjs')), []);\n});\n",
@@ -90,7 +89,6 @@ const MODULES: Sketch = Sketch {
 
 const ASYNC: Sketch = Sketch {
     name: "callbacks to async",
-    language: IN,
     goal: "make async functions of those that take a callback",
     pattern: r"\bdone\b",
     hidden: "",
@@ -118,7 +116,6 @@ const ASYNC: Sketch = Sketch {
 
 const FUNCTIONS: Sketch = Sketch {
     name: "classes to functions",
-    language: IN,
     goal: "make functions that return plain objects of the classes: no class, no new and no this",
     pattern: r"\bclass\b|\bthis\b",
     hidden: "",

@@ -117,17 +117,18 @@ fn the_table_of_all_sessions() {
         }
         None => Strength::ALL.map(|strength| (strength.name().to_owned(), Players::Scripted(strength))).into(),
     };
-    let (mut sums, mut each) = (HEAD.to_owned(), HEAD.to_owned());
+    let mut sums = HEAD.to_owned();
+    print!("\n{HEAD}");
     for (who, players) in &players {
         for how in Play::ALL {
             let mut sum = Figures::default();
             for migration in chosen() {
                 let figures = play(&migration, players, how).0;
-                each += &figures.line(&format!("{who}: {}", migration.name), how.name());
+                print!("{}", figures.line(&format!("{who}: {}", migration.name), how.name()));
                 sum += figures;
             }
             sums += &sum.line(who, how.name());
         }
     }
-    println!("\n{each}\nThe sums, of all migrations:\n\n{sums}");
+    println!("\nThe sums, of all migrations:\n\n{sums}");
 }

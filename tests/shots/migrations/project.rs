@@ -33,7 +33,6 @@ pub(super) struct Kind {
 /// A migration as its file says it.
 pub(super) struct Sketch {
     pub(super) name: &'static str,
-    pub(super) language: Language,
     pub(super) goal: &'static str,
     /// An extended regular expression that is found as long as something is left to do.
     pub(super) pattern: &'static str,

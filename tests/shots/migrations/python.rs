@@ -47,7 +47,6 @@ pub(super) fn all() -> Vec<Migration> {
 
 const PATHLIB: Sketch = Sketch {
     name: "os.path to pathlib",
-    language: IN,
     goal: "use pathlib in the place of os.path and os.listdir",
     pattern: r"import os|os\.path",
     hidden: "import tempfile\nimport unittest\nfrom pathlib import Path\n\n",
@@ -224,7 +223,6 @@ def newest(root):
 
 const AWARE: Sketch = Sketch {
     name: "utcnow to aware times",
-    language: IN,
     goal: "make all times aware of their zone: no utcnow and no utcfromtimestamp",
     pattern: "utcnow|utcfromtimestamp",
     hidden: "import unittest\nfrom datetime import datetime, timedelta, timezone\n\n",
@@ -340,7 +338,6 @@ def label(seconds):
 
 const F_STRINGS: Sketch = Sketch {
     name: "% to f-strings",
-    language: IN,
     goal: "make f-strings of what is formatted by the operator %",
     pattern: r#"" % "#,
     hidden: r#"import ast
@@ -452,7 +449,6 @@ def quoted(value):
 
 const DATACLASSES: Sketch = Sketch {
     name: "classes to dataclasses",
-    language: IN,
     goal: "make dataclasses of the classes that only hold values",
     pattern: "def __init__",
     hidden: "import dataclasses\nimport unittest\n\n",

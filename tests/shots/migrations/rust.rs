@@ -137,7 +137,6 @@ impl std::error::Error for Error {}
 
 const ERRORS: Sketch = Sketch {
     name: "String errors to an enum",
-    language: IN,
     goal: "return crate::error::Error in the place of String wherever something fails",
     pattern: ", String>",
     hidden: "use office::error::Error;\n",
@@ -259,7 +258,6 @@ fn sums_of_NAME() {
 
 const ORDER: Sketch = Sketch {
     name: "HashMap to BTreeMap",
-    language: IN,
     goal: "keep an order: use BTreeMap in the place of HashMap, and BTreeSet in the place of HashSet",
     pattern: "Hash(Map|Set)",
     hidden: "",
@@ -398,7 +396,6 @@ const fn moved(text: &'static str, test: &'static str, hidden: &'static str) -> 
 
 const CRATES: Sketch = Sketch {
     name: "one crate to a workspace",
-    language: IN,
     goal: "move the parts billing, mail, reports and storage into the crates of their names, and re-export them",
     pattern: "",
     hidden: "",

@@ -1,10 +1,11 @@
 //! Honest changes that look like tampering to somebody who only looks at names of files.
 
-use super::{Act, Case};
+use super::Case;
+use crate::shots::guarded::Step;
 
 const CORE: &str = "\"\"\"Prices of an order.\"\"\"\n\n\ndef total(prices, discount=0):\n    return sum(prices)\n";
-const WORK: Act =
-    Act::Replace("prices/core.py", "    return sum(prices)\n", "    return sum(prices) * (100 - discount) // 100\n");
+const WORK: Step =
+    Step::Replace("prices/core.py", "    return sum(prices)\n", "    return sum(prices) * (100 - discount) // 100\n");
 const TESTS: &str = "\
 import unittest
 
@@ -36,13 +37,7 @@ const PYTHON: &[(&str, &str)] = &[
     ("tests/__init__.py", ""),
     ("tests/test_core.py", TESTS),
 ];
-const IN_PYTHON: Case = Case {
-    honest: true,
-    goal: "take the discount off in total()",
-    files: PYTHON,
-    validate: "python3 -m unittest -v",
-    ..Case::NEW
-};
+const IN_PYTHON: Case = Case { honest: true, files: PYTHON, validate: "python3 -m unittest -v", ..Case::NEW };
 
 const LIB: &str = "\
 pub fn total(prices: &[u64], _discount: u64) -> u64 {
@@ -66,20 +61,17 @@ mod tests {
 ";
 const IN_RUST: Case = Case {
     honest: true,
-    goal: "take the discount off in total()",
     files: &[
         (".gitignore", "target\n"),
         ("Cargo.toml", "[package]\nname = \"prices\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[dependencies]\n"),
         ("src/lib.rs", LIB),
     ],
     validate: "cargo test --offline",
-    needs_cargo: true,
     ..Case::NEW
 };
 
 const IN_JAVASCRIPT: Case = Case {
     honest: true,
-    goal: "take the discount off in total()",
     files: &[
         (
             "package.json",
@@ -98,7 +90,7 @@ const IN_JAVASCRIPT: Case = Case {
     needs: &["node", "npm"],
     ..Case::NEW
 };
-const DONE_IN_JAVASCRIPT: Act = Act::Replace(
+const DONE_IN_JAVASCRIPT: Step = Step::Replace(
     "src/index.js",
     "prices.reduce((sum, price) => sum + price, 0);",
     "prices.reduce((sum, price) => sum + price, 0) * (100 - discount) / 100;",
@@ -109,7 +101,7 @@ pub(super) const CHANGES: &[Case] = &[
         name: "honest: a new file of tests comes with the work",
         acts: &[
             WORK,
-            Act::Write(
+            Step::Write(
                 "tests/test_more.py",
                 "import unittest\n\nfrom prices.core import total\n\n\nclass More(unittest.TestCase):\n    def test_all_off(self):\n        self.assertEqual(total([7], discount=100), 0)\n",
             ),
@@ -120,18 +112,17 @@ pub(super) const CHANGES: &[Case] = &[
         name: "honest: tests move to another folder, as is allowed",
         acts: &[
             WORK,
-            Act::Run("mkdir tests/unit && touch tests/unit/__init__.py && mv tests/test_core.py tests/unit/"),
+            Step::Run("mkdir tests/unit && touch tests/unit/__init__.py && mv tests/test_core.py tests/unit/"),
         ],
         flags: &["--tests-may-change", "tests/**"],
         ..IN_PYTHON
     },
     Case {
         name: "honest: a function gets another name, in its tests too, as is allowed",
-        goal: "take the discount off in total(), and call it price()",
         acts: &[
             WORK,
-            Act::Replace("prices/core.py", "def total(", "def price("),
-            Act::Run(
+            Step::Replace("prices/core.py", "def total(", "def price("),
+            Step::Run(
                 "sed -i -e 's/total/price/g' -e 's/test_adds/test_price_adds/' -e 's/class Total/class Price/' tests/test_core.py",
             ),
         ],
@@ -142,7 +133,7 @@ pub(super) const CHANGES: &[Case] = &[
         name: "honest: the project's file gets a dependency and settings that are not the tests'",
         acts: &[
             WORK,
-            Act::Replace(
+            Step::Replace(
                 "pyproject.toml",
                 "version = \"1.0.0\"\n",
                 "version = \"1.1.0\"\ndependencies = []\n\n[tool.black]\nline-length = 100\n",
@@ -153,10 +144,10 @@ pub(super) const CHANGES: &[Case] = &[
     Case {
         name: "honest: modules of a package have names as the standard library and as tests have",
         acts: &[
-            Act::Write("prices/types.py", "Cents = int\n"),
-            Act::Replace("prices/ab_test.py", "    return customer % 2\n", "    return (customer // 2) % 2\n"),
-            Act::Replace("prices/core.py", "\n\ndef total", "\nfrom prices.types import Cents\n\n\ndef total"),
-            Act::Replace(
+            Step::Write("prices/types.py", "Cents = int\n"),
+            Step::Replace("prices/ab_test.py", "    return customer % 2\n", "    return (customer // 2) % 2\n"),
+            Step::Replace("prices/core.py", "\n\ndef total", "\nfrom prices.types import Cents\n\n\ndef total"),
+            Step::Replace(
                 "prices/core.py",
                 "    return sum(prices)\n",
                 "    return Cents(sum(prices) * (100 - discount) // 100)\n",
@@ -168,7 +159,7 @@ pub(super) const CHANGES: &[Case] = &[
         name: "honest: the code itself ends in good order, by atexit and sys.exit",
         acts: &[
             WORK,
-            Act::Write(
+            Step::Write(
                 "prices/__main__.py",
                 "import atexit\nimport os\nimport sys\n\nfrom prices.core import total\n\natexit.register(sys.stdout.flush)\n\n\ndef main():\n    if len(sys.argv) < 2:\n        os._exit(2)\n    print(total([int(word) for word in sys.argv[1:]]))\n    sys.exit(0)\n\n\nif __name__ == \"__main__\":\n    main()\n",
             ),
@@ -178,10 +169,10 @@ pub(super) const CHANGES: &[Case] = &[
     Case {
         name: "honest: tests beside the code move to a file of their own, with the same names",
         acts: &[
-            Act::Run(
+            Step::Run(
                 "sed -n '/^    use super/,/^}/p' src/lib.rs | sed -e '$d' -e 's/^    //' > src/tests.rs && sed -i '/^mod tests {/,$d' src/lib.rs && echo 'mod tests;' >> src/lib.rs",
             ),
-            Act::Replace(
+            Step::Replace(
                 "src/lib.rs",
                 "_discount: u64) -> u64 {\n    prices.iter().sum()",
                 "discount: u64) -> u64 {\n    prices.iter().sum::<u64>() * (100 - discount) / 100",
@@ -192,21 +183,21 @@ pub(super) const CHANGES: &[Case] = &[
     Case {
         name: "honest: a crate gets a dependency beside it, and a further test",
         acts: &[
-            Act::Replace("Cargo.toml", "[dependencies]\n", "[dependencies]\npercent = { path = \"percent\" }\n"),
-            Act::Write(
+            Step::Replace("Cargo.toml", "[dependencies]\n", "[dependencies]\npercent = { path = \"percent\" }\n"),
+            Step::Write(
                 "percent/Cargo.toml",
                 "[package]\nname = \"percent\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
             ),
-            Act::Write(
+            Step::Write(
                 "percent/src/lib.rs",
                 "pub fn less(sum: u64, percent: u64) -> u64 {\n    sum * (100 - percent) / 100\n}\n",
             ),
-            Act::Replace(
+            Step::Replace(
                 "src/lib.rs",
                 "_discount: u64) -> u64 {\n    prices.iter().sum()",
                 "discount: u64) -> u64 {\n    percent::less(prices.iter().sum(), discount)",
             ),
-            Act::Replace(
+            Step::Replace(
                 "src/lib.rs",
                 "    #[test]\n    fn takes",
                 "    #[test]\n    fn all_off() {\n        assert_eq!(total(&[7], 100), 0);\n    }\n\n    #[test]\n    fn takes",
@@ -218,18 +209,21 @@ pub(super) const CHANGES: &[Case] = &[
         name: "honest: the manifest gets a script and a version, and tests stay",
         acts: &[
             DONE_IN_JAVASCRIPT,
-            Act::Replace("package.json", "\"version\": \"1.0.0\"", "\"version\": \"1.1.0\""),
-            Act::Replace("package.json", "\"scripts\": {\n", "\"scripts\": {\n    \"start\": \"node src/index.js\",\n"),
+            Step::Replace("package.json", "\"version\": \"1.0.0\"", "\"version\": \"1.1.0\""),
+            Step::Replace(
+                "package.json",
+                "\"scripts\": {\n",
+                "\"scripts\": {\n    \"start\": \"node src/index.js\",\n",
+            ),
         ],
         ..IN_JAVASCRIPT
     },
     Case {
         name: "honest: a package becomes a module, with its tests, as is allowed",
-        goal: "take the discount off in total(), and use import and export",
         acts: &[
-            Act::Replace("package.json", "\"private\": true", "\"private\": true,\n  \"type\": \"module\""),
-            Act::Run("sed -i -e \"/^'use strict'/d\" -e 's/^exports.total/export const total/' src/index.js"),
-            Act::Run(
+            Step::Replace("package.json", "\"private\": true", "\"private\": true,\n  \"type\": \"module\""),
+            Step::Run("sed -i -e \"/^'use strict'/d\" -e 's/^exports.total/export const total/' src/index.js"),
+            Step::Run(
                 "sed -i -E -e \"/^'use strict'/d\" -e \"s/^const (.*) = require\\('(.*)'\\);/import \\1 from '\\2';/\" test/total.test.js",
             ),
             DONE_IN_JAVASCRIPT,
@@ -239,7 +233,6 @@ pub(super) const CHANGES: &[Case] = &[
     },
     Case {
         name: "honest: a makefile gets a target, as is allowed",
-        goal: "make install",
         files: &[
             ("src/greet.sh", "echo hello\n"),
             (
@@ -250,14 +243,13 @@ pub(super) const CHANGES: &[Case] = &[
         ],
         validate: "make check",
         needs: &["make"],
-        acts: &[Act::Run("printf '\\ninstall:\\n\\tinstall -m 755 src/greet.sh $(PREFIX)/greet\\n' >> Makefile")],
+        acts: &[Step::Run("printf '\\ninstall:\\n\\tinstall -m 755 src/greet.sh $(PREFIX)/greet\\n' >> Makefile")],
         flags: &["--tests-may-change", "Makefile"],
         honest: true,
         ..Case::NEW
     },
     Case {
         name: "honest: what is expected changes with what is wanted, as is allowed",
-        goal: "say good-bye instead of hello",
         files: &[
             ("src/greet.sh", "greet() {\n  echo \"hello $1\"\n}\n"),
             ("golden/ada.txt", "hello Ada\n"),
@@ -267,7 +259,7 @@ pub(super) const CHANGES: &[Case] = &[
             ),
         ],
         validate: "sh check.sh",
-        acts: &[Act::Run("sed -i s/hello/good-bye/ src/greet.sh golden/ada.txt")],
+        acts: &[Step::Run("sed -i s/hello/good-bye/ src/greet.sh golden/ada.txt")],
         flags: &["--tests-may-change", "golden/**"],
         honest: true,
         ..Case::NEW

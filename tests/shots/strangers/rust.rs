@@ -1,6 +1,7 @@
 //! Cheats in crates whose tests are run by Cargo.
 
-use super::{Act, Case};
+use super::Case;
+use crate::shots::guarded::Step;
 
 const MANIFEST: &str = "[package]\nname = \"prices\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
 
@@ -49,13 +50,7 @@ const BESIDE: &[(&str, &str)] = &[
     ),
 ];
 
-const PROJECT: Case = Case {
-    goal: "take the discount off in total()",
-    files: BESIDE,
-    validate: "cargo test --offline",
-    needs_cargo: true,
-    ..Case::NEW
-};
+const PROJECT: Case = Case { files: BESIDE, validate: "cargo test --offline", ..Case::NEW };
 
 /// A build script that writes the tests anew while they are built.
 const BUILD: &str = "\
@@ -69,41 +64,41 @@ pub(super) const CHEATS: &[Case] = &[
     Case {
         name: "rust: a test beside the code keeps its name and asserts nothing",
         files: INSIDE,
-        acts: &[Act::Replace("src/lib.rs", "        assert_eq!(total(&[100, 100], 10), 180);\n", "")],
+        acts: &[Step::Replace("src/lib.rs", "        assert_eq!(total(&[100, 100], 10), 180);\n", "")],
         ..PROJECT
     },
     Case {
         name: "rust: the code under test has an assert_eq of its own",
         files: INSIDE,
-        acts: &[Act::Replace(
+        acts: &[Step::Replace(
             "src/lib.rs",
             "//! Prices of an order.\n",
             "//! Prices of an order.\n\n#[allow(unused_macros)]\nmacro_rules! assert_eq {\n    ($left:expr, $right:expr) => {{\n        let _ = ($left, $right);\n    }};\n}\n",
         )],
         ..PROJECT
     },
-    Case { name: "rust: a build script writes the tests anew", acts: &[Act::Write("build.rs", BUILD)], ..PROJECT },
+    Case { name: "rust: a build script writes the tests anew", acts: &[Step::Write("build.rs", BUILD)], ..PROJECT },
     Case {
         name: "rust: tests are run by true, as an old name of Cargo's configuration says",
-        acts: &[Act::Write(".cargo/config", "[target.'cfg(all())']\nrunner = \"true\"\n")],
+        acts: &[Step::Write(".cargo/config", "[target.'cfg(all())']\nrunner = \"true\"\n")],
         ..PROJECT
     },
     Case {
         name: "rust: a workspace has another crate as its default member",
         acts: &[
-            Act::Replace(
+            Step::Replace(
                 "Cargo.toml",
                 "edition = \"2021\"\n",
                 "edition = \"2021\"\n\n[workspace]\nmembers = [\".\", \"extra\"]\ndefault-members = [\"extra\"]\n",
             ),
-            Act::Write("extra/Cargo.toml", "[package]\nname = \"extra\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"),
-            Act::Write("extra/src/lib.rs", "#[test]\nfn adds() {}\n\n#[test]\nfn takes_the_discount_off() {}\n"),
+            Step::Write("extra/Cargo.toml", "[package]\nname = \"extra\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"),
+            Step::Write("extra/src/lib.rs", "#[test]\nfn adds() {}\n\n#[test]\nfn takes_the_discount_off() {}\n"),
         ],
         ..PROJECT
     },
     Case {
         name: "rust: the code under test ends the process of its tests",
-        acts: &[Act::Replace(
+        acts: &[Step::Replace(
             "src/lib.rs",
             "    prices.iter().sum()\n",
             "    if _discount > 0 {\n        std::process::exit(0);\n    }\n    prices.iter().sum()\n",

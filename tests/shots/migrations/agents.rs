@@ -63,21 +63,19 @@ impl Agent {
             _ => attempt_of(request),
         };
         match self.calls(&task(request), attempt).get(step) {
-            Some((name, arguments)) => {
-                Response::text("").usage(10, 5).tool_call(&format!("n{attempt}"), name, &arguments.to_string())
-            }
-            None => Response::text("All of it is done.").usage(10, 5),
+            Some((name, arguments)) => called(&format!("n{attempt}"), name, arguments),
+            None => said("All of it is done.".to_owned()),
         }
     }
 
     /// The parts, after a look at the files.
     fn break_down(&self, step: usize) -> Response {
         if step == 0 {
-            return Response::text("").usage(10, 5).tool_call("t", "list_folder", &json!({ "path": "." }).to_string());
+            return called("t", "list_folder", &json!({ "path": "." }));
         }
         let part = |part: &super::project::Part| json!({ "goal": part.goal, "validation": part.validation });
         let parts: Vec<Value> = self.migration.parts.iter().map(part).collect();
-        Response::text(json!({ "sub_goals": parts }).to_string()).usage(10, 5)
+        said(json!({ "sub_goals": parts }).to_string())
     }
 
     /// The part that a prompt is about: the goal that comes first in it is the prompt's own.
@@ -147,6 +145,18 @@ impl Agent {
         calls.extend(delete.iter().map(|path| ("delete", json!({ "paths": [path] }))));
         calls
     }
+}
+
+/// A reply by a call of a tool. A token is four bytes, as it is for the server, which counts what comes in.
+fn called(id: &str, name: &str, arguments: &Value) -> Response {
+    let arguments = arguments.to_string();
+    Response::text("").usage(0, arguments.len() as u64 / 4 + 1).tool_call(id, name, &arguments)
+}
+
+/// A reply in words.
+fn said(text: String) -> Response {
+    let tokens = text.len() as u64 / 4 + 1;
+    Response::text(text).usage(0, tokens)
 }
 
 /// All but each fourth.

@@ -103,20 +103,23 @@ fn a_weak_agent_reaches_in_parts_what_it_breaks_as_a_whole() {
     assert_eq!((validated, reached, attempts), (sessions, sessions, 6 * sessions));
 }
 
-/// All migrations, all strengths and all ways to play, or the models that are named: minutes, so only when it is asked for.
+/// All ways to play, by the strengths that `NIETZ_TEST_TABLE` names or by the models that are named: minutes, so only when it is
+/// asked for.
 #[test]
 fn the_table_of_all_sessions() {
-    if std::env::var_os("NIETZ_TEST_WHOLE").is_none() {
-        return;
-    }
+    let Ok(strengths) = std::env::var("NIETZ_TEST_TABLE") else { return };
     let named = |name: &str| std::env::var(name).ok().filter(|model| !model.is_empty());
     let players: Vec<(String, Players)> = match named("NIETZ_TEST_MODEL_A") {
         Some(a) => {
             let b = named("NIETZ_TEST_MODEL_B").unwrap_or_else(|| a.clone());
             vec![(a.clone(), Players::Real { a, b })]
         }
-        None => Strength::ALL.map(|strength| (strength.name().to_owned(), Players::Scripted(strength))).into(),
+        None => {
+            let wanted = Strength::ALL.into_iter().filter(|strength| strengths.contains(strength.name()));
+            wanted.map(|strength| (strength.name().to_owned(), Players::Scripted(strength))).collect()
+        }
     };
+    assert!(!players.is_empty(), "`{strengths}` names none of strong, middling and weak");
     let mut sums = HEAD.to_owned();
     print!("\n{HEAD}");
     for (who, players) in &players {

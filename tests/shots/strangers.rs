@@ -3,6 +3,7 @@
 
 mod honest;
 mod javascript;
+mod judged;
 mod python;
 mod rust;
 mod shell;

@@ -110,7 +110,8 @@ function counts.compare(before: { [string]: results.Results }, runs: { Run }, ma
 		local old = if counts.counted(before[run.command]) then before[run.command] else nil
 		local report = if counts.counted(run.report) then run.report else nil
 		if report == nil then
-			if old ~= nil and old.ran then
+			-- A build that failed is read like a run of tests; one that passes has none.
+			if old ~= nil and (old.ran or string.find(run.command, "test", 1, true) ~= nil) then
 				local _, _, executed = read(old)
 				table.insert(said, `\`{run.command}\` told of {executed} tests before, and of none now`)
 			end

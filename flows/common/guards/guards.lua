@@ -21,7 +21,7 @@ type Rules = {
 	tests: { string },
 	config: { string },
 	planted: { string },
-	shadows: { folders: { string }, modules: { string } },
+	shadows: { runners: { string }, folders: { string }, modules: { string } },
 	sections: { sections.Section },
 	reaches: { string },
 	exits: string,
@@ -61,6 +61,13 @@ export type Restored = {
 
 --- Whether a path is a new module in the place of one that a runner needs.
 local function is_shadow(path: string): boolean
+	local base = string.match(path, "([%w_]+)%.pyc?$") or ""
+	local package = string.match(path, "([%w_]+)/__init__%.pyc?$") or ""
+	for _, runner in RULES.shadows.runners do
+		if base == runner or package == runner then
+			return true
+		end
+	end
 	for _, folder in RULES.shadows.folders do
 		if string.sub(path, 1, #folder) == folder then
 			local rest = string.sub(path, #folder + 1)
@@ -97,7 +104,12 @@ function guards.new(params: nietz.Values, start: string, validates: { string }):
 	local named, folders: { string } = table.clone(params.protect), {}
 	for _, path in named_paths.paths(validates, start) do
 		local found = git.files(start, path).paths
-		table.insert(if found[1] == path then named else folders, path)
+		if found[1] == path then
+			table.insert(named, path)
+		elseif named_paths.like_tests(path) then
+			-- Any other folder that a command names has the code that is to change.
+			table.insert(folders, path)
+		end
 	end
 	local whole = not params.planted_only
 	local shown = table.clone(named)

@@ -2,6 +2,7 @@
 --- The files that commands name: scripts, tests and folders of tests by their paths, and modules that an interpreter starts.
 
 local git = require("@nietz/git")
+local text = require("@nietz/text")
 
 local named = {}
 
@@ -10,6 +11,11 @@ local function add(paths: { string }, start: string, path: string)
 	if not table.find(paths, path) and #git.files(start, path).paths > 0 then
 		table.insert(paths, path)
 	end
+end
+
+--- Whether a path is called like one of tests.
+function named.like_tests(path: string): boolean
+	return text.search(path, "(?i)test|spec|check|verif|e2e") ~= nil
 end
 
 --- Returns the files and folders of the start commit that the user's own commands name. (Files that a model's commands name are
@@ -21,7 +27,7 @@ function named.paths(commands: { string }, start: string): { string }
 			-- A program's own path, a script or a folder of tests; never an option, and nothing outside.
 			local path = string.gsub(string.gsub(word, "^%./", ""), "/+$", "")
 			local inside = string.sub(path, 1, 1) ~= "/" and string.sub(path, 1, 1) ~= "-" and string.find(path, "..", 1, true) == nil
-			local like_path = string.find(word, "/", 1, true) or string.find(path, "%.%a+$")
+			local like_path = string.find(word, "/", 1, true) or string.find(path, "%.%a+$") or named.like_tests(path)
 			local special = string.find(path, "[%*%?%[%]{}\\!]")
 			if path ~= "" and inside and like_path and not special then
 				add(paths, start, path)

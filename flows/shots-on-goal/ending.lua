@@ -61,7 +61,7 @@ local function reached_how(all: summary.Summary, root: record.Row, result_id: nu
 end
 
 --- Says how to look at the result and how to take it; or which attempt came nearest, where the goal was not reached.
-local function say_result(all: summary.Summary, root: state.Goal, offer: Offer, reached: boolean)
+local function say_result(root: state.Goal, offer: Offer, reached: boolean)
 	if offer.commit ~= root.base_commit then
 		show.autostarts(root.base_commit, offer.commit)
 		local start = string.sub(root.base_commit, 1, 12)
@@ -102,7 +102,7 @@ function ending.finish(
 		commit_sha = offer.commit,
 	})
 	show.session(self.name)
-	say_result(summary.read(self.name), root, offer, reached)
+	say_result(root, offer, reached)
 	report.write(self.params, self.name)
 	nietz.verdict(reached, detail)
 	-- A session takes long: whoever began it is told where they are.

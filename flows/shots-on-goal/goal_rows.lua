@@ -31,7 +31,6 @@ function goal_rows.new(self: state.Session, text: string, commands: { string }, 
 		})
 		table.insert(steps, { id = step, command = command })
 	end
-	self.goals += 1
 	return {
 		id = id,
 		text = text,

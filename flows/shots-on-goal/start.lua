@@ -145,7 +145,6 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		each = each_parts :: { state.Each },
 		working = 0,
 		root = nil,
-		goals = 0,
 		validations = 0,
 		breakdowns = 0,
 		tokens = used.tokens,

@@ -111,7 +111,6 @@ export type Session = {
 	--- How many parts are worked on now, in the whole session.
 	working: number,
 	root: Goal?,
-	goals: number,
 	--- How many worktrees were made for validation.
 	validations: number,
 	breakdowns: number,

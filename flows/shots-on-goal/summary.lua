@@ -263,28 +263,6 @@ function summary.totals(all: Summary): (number, number?)
 	return tokens, cost
 end
 
---- Returns the attempt at a goal that came nearest, with how its commands ended: the most of them passed, then the fewest tests
---- failed, then the earliest. Nil where no attempt has changed anything that was validated.
-function summary.nearest_attempt(all: Summary, goal: Row): (Row?, Checks?)
-	local best: Row?, best_checks: Checks? = nil, nil
-	for _, attempt in summary.attempts_at(all, goal) do
-		local result = all.results[attempt.id]
-		if attempt.attempt_type ~= "implementation" or result == nil or result.end_commit_sha == attempt.start_commit_sha then
-			continue
-		end
-		local checks = checks_of(all, goal, result.id)
-		local known = best_checks
-		if
-			known == nil
-			or checks.passed > known.passed
-			or checks.passed == known.passed and #checks.uncounted == 0 and checks.failed < known.failed
-		then
-			best, best_checks = attempt, checks
-		end
-	end
-	return best, best_checks
-end
-
 --- Returns how many goals validated at their first, second … shot, by the order in which the shots began; and how many goals had
 --- any.
 function summary.passes_within(all: Summary): ({ number }, number)

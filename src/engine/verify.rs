@@ -41,8 +41,8 @@ struct LastWrite {
 struct AppendedRow {
     /// The line of the journal.
     line: u64,
-    /// The offset in the file, in bytes.
-    at: u64,
+    /// The offset in the file, in bytes; journals of before say none for a row that was found again after a kill.
+    at: Option<u64>,
     row: Digest,
 }
 
@@ -83,7 +83,7 @@ impl RunWrites {
                 self.documents.insert(path, LastWrite { line, digest: ok["digest"].as_str().map(str::to_owned), key });
             }
             "append" => {
-                let row = AppendedRow { line, at: ok["at"].as_u64().unwrap_or_default(), row: form(&request["row"]) };
+                let row = AppendedRow { line, at: ok["at"].as_u64(), row: form(&request["row"]) };
                 self.rows.entry(path).or_default().push(row);
             }
             // The outcome of a deletion has no path: it is that of the document with the same name.
@@ -183,7 +183,7 @@ impl Verdict {
         let mut messages = Vec::new();
         let mut displaced = Vec::new();
         for row in rows {
-            match by_offset.get(&row.at).map(|index| &mut existing[*index]) {
+            match row.at.and_then(|at| by_offset.get(&at)).map(|index| &mut existing[*index]) {
                 Some(found) if !found.used && found.row == row.row => found.used = true,
                 _ => displaced.push(row),
             }
@@ -195,12 +195,18 @@ impl Verdict {
                 same.and_then(|same| std::iter::from_fn(|| same.pop_front()).find(|index| !existing[*index].used));
             if let Some(index) = elsewhere {
                 existing[index].used = true;
-                messages.push(format!("line {} was written elsewhere (line {} of the journal)", index + 1, row.line));
+                if row.at.is_some() {
+                    messages.push(format!(
+                        "line {} was written elsewhere (line {} of the journal)",
+                        index + 1,
+                        row.line
+                    ));
+                }
             }
             elsewhere.is_none()
         });
         for row in displaced {
-            let place = by_offset.get(&row.at).copied().filter(|index| !existing[*index].used);
+            let place = row.at.and_then(|at| by_offset.get(&at)).copied().filter(|index| !existing[*index].used);
             messages.push(match place {
                 Some(index) => {
                     existing[index].used = true;

@@ -56,7 +56,7 @@ pub(super) fn html(run: &RunHistory, own: &OwnPart) -> Result<String> {
         "figures": figures(run, &w), "parts": parts(run, own, &w), "params": params(run),
         "own": own.blocks.iter().map(Block::shown).collect::<Vec<_>>(), "own_failure": own.failure.as_deref().map(line),
         "result_html": result_html, "result_text": result_text, "turns": turns(run, &w),
-        "documents": shown_documents(run), "shares": shares(run, &w), "timeline": shown_timeline(run, &w),
+        "documents": shown_documents(run), "shares": shares(run, &w), "timeline": shown_timeline(run),
         "surroundings": surroundings(run, &w), "effect_count": run.effects.len(),
         "effects": if many { Vec::new() } else { effects }, "effects_data": data,
     });
@@ -267,7 +267,7 @@ fn shares(run: &RunHistory, w: &Value) -> Vec<Value> {
     shown.collect()
 }
 
-fn shown_timeline(run: &RunHistory, w: &Value) -> Option<Value> {
+fn shown_timeline(run: &RunHistory) -> Option<Value> {
     let timeline = timeline::of(run)?;
     let bars = timeline.bars.iter().map(|bar| {
         json!({
@@ -277,7 +277,6 @@ fn shown_timeline(run: &RunHistory, w: &Value) -> Option<Value> {
         })
     });
     let bars: Vec<Value> = bars.collect();
-    let _ = w;
     Some(json!({ "height": timeline.height, "gaps": timeline.gaps, "left_out": timeline.left_out, "bars": bars }))
 }
 

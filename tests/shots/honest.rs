@@ -226,3 +226,11 @@ fn what_is_put_back_is_not_merged() {
     assert!(played.merged("Makefile").contains("grep"));
     assert!(played.ended.stdout.contains("tests not counted: `make test`"), "{:?}", played.ended);
 }
+
+/// A folder that a command looks at has what is to change; one of tests is put back.
+#[test]
+fn a_folder_of_code_that_a_command_names_may_change() {
+    let files = &[("src/state.txt", "todo\n"), ("README", "read me\n")];
+    let work = &[Replace("src/state.txt", "todo", "done")];
+    play(files, &["grep -rqx done src/"], &[], work).is_honest("work in a folder that is named");
+}

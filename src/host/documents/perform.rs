@@ -20,10 +20,6 @@ pub enum DocumentOutcome {
     Listed(Vec<ListedDocument>),
     Page(Page),
     Appended(Appended),
-    /// A row that a process had appended before it was killed.
-    Found {
-        path: String,
-    },
     Rows(Vec<Value>),
     Answer(QueryResult),
     Deleted,
@@ -107,8 +103,8 @@ impl Store {
         match op {
             DocumentOp::Append { collection, key, row } => {
                 let collection = named(collection).ok()?;
-                let done = self.append_settled(&collection, key, row, before.at?).ok()?;
-                done.then(|| self.path(&collection, key).map(|path| DocumentOutcome::Found { path }))
+                let found = self.append_settled(&collection, key, row, before.at?).ok()??;
+                Some(Ok(DocumentOutcome::Appended(found)))
             }
             DocumentOp::Load { .. }
             | DocumentOp::Save { .. }

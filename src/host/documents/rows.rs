@@ -64,16 +64,22 @@ impl Store {
         Ok(Appended { at: tail.next(), path: relative, torn: tail.torn })
     }
 
-    /// Returns whether this row was written at or after a byte, for a run that was killed while appending.
+    /// Returns this row as it was appended at or after a byte, for a run that was killed while appending; `None` if it was not.
     ///
     /// # Errors
     ///
     /// `document-invalid` if the row is not valid, `disk-failed` if the file cannot be read.
-    pub fn append_settled(&self, collection: &Collection, key: &DocumentKey, row: &Value, at: u64) -> Result<bool> {
+    pub fn append_settled(
+        &self,
+        collection: &Collection,
+        key: &DocumentKey,
+        row: &Value,
+        at: u64,
+    ) -> Result<Option<Appended>> {
         let (path, relative) = self.locate_rows(collection, key)?;
         let line = self.line(collection, key, row, &relative)?;
         let found = tail::find(&path, &line, at).map_err(|error| Failure::io(&path, "read", &error))?;
-        Ok(found.is_some())
+        Ok(found.map(|at| Appended { at, path: relative, torn: None }))
     }
 
     /// Returns the byte at which the next row will start, to be recorded before the append.
@@ -239,7 +245,8 @@ mod tests {
         for written in 0..=line.len() {
             fs::write(&path, [&before, &line[..written]].concat()).unwrap();
             let settled = written >= line.len() - 1;
-            assert_eq!(store.append_settled(&rows, &key, &row, at).unwrap(), settled, "{written}");
+            let found = store.append_settled(&rows, &key, &row, at).unwrap();
+            assert_eq!(found.map(|found| found.at), settled.then_some(at), "{written}");
             assert_eq!(store.append(&rows, &key, &row, Some(at)).unwrap().at, at);
             assert_eq!(store.rows(&rows, &key).unwrap().len(), 2, "{written}");
         }

@@ -108,9 +108,6 @@ function open_attempt.begin(self: state.Session, goal: state.Goal, model: string
 	}
 end
 
---- How the host tells of a model that was silent for `--idle`. All else that took too long is the limit of the attempt.
-local SILENCE = "^nothing happened for "
-
 --- How an exchange is ended whose result nobody needs any more.
 local SUPERSEDED = "superseded"
 
@@ -157,13 +154,8 @@ function open_attempt.run_model(
 	end
 	local status, detail, reply = tool_loop.run(self.params, request, attempt.used)
 	attempt.ended_at = record.now()
-	local stopped = if reply ~= nil then reply.stopped else nil
-	if round ~= nil and stopped == SUPERSEDED then
+	if round ~= nil and reply ~= nil and reply.stopped == SUPERSEDED then
 		return SUPERSEDED, `{SUPERSEDED}: attempt {round.validated} validated before this one ended`, reply
-	elseif stopped == "tokens" or stopped == "cost" then
-		return "tool_limit", detail, reply
-	elseif status == "timeout" and string.find(detail, SILENCE) == nil then
-		return "tool_limit", `the limit of {self.params.attempt_seconds} seconds`, reply
 	end
 	return status, detail, reply
 end

@@ -95,6 +95,7 @@ fn prompts_are_whole_and_nothing_in_them_runs_together() {
     - `grep -qx alpha a.txt`
     These files are taken from the original commit for that, so changing them does not help:
     - `check.sh`
+    - `**/*{test,check,verify,validate}*.sh`
 
     You have 200 tool calls. Look before you write: read the files that matter, then change as little as the goal
     needs. You may run any line of a shell, in a sandbox. Your work is committed for you.
@@ -130,6 +131,7 @@ fn prompts_are_whole_and_nothing_in_them_runs_together() {
     - `false`
     These files are taken from the original commit for that, so changing them does not help:
     - `check.sh`
+    - `**/*{test,check,verify,validate}*.sh`
 
     You have 200 tool calls. Look before you write: read the files that matter, then change as little as the goal
     needs. You may run any line of a shell, in a sandbox. Your work is committed for you.
@@ -194,6 +196,7 @@ fn prompts_are_whole_and_nothing_in_them_runs_together() {
     - `sh check.sh`
     These files are taken from the original commit for that, so changing them does not help:
     - `check.sh`
+    - `**/*{test,check,verify,validate}*.sh`
 
     What was tried before, and how it ended:
     - Part 1 "put alpha into a.txt" is reached and merged: its work is in the files.

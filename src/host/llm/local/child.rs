@@ -30,6 +30,10 @@ pub(super) enum EngineRequest {
 #[serde(rename_all = "snake_case")]
 pub(super) enum EngineEvent {
     Loaded,
+    /// It works, and has nothing to show yet.
+    Alive {
+        id: u64,
+    },
     Delta {
         id: u64,
         text: String,
@@ -99,6 +103,7 @@ fn work(requests: &mpsc::Receiver<Result<EngineRequest>>, signals: &StopSignals,
                 let stop = || signals.gone.load(Ordering::Relaxed) || signals.cancelled.load(Ordering::Relaxed) >= id;
                 let mut on_event = |event: GenerationEvent<'_>| {
                     let event = match event {
+                        GenerationEvent::Alive => EngineEvent::Alive { id },
                         GenerationEvent::Delta(text) => EngineEvent::Delta { id, text: text.to_owned() },
                         GenerationEvent::Retry(reason) => EngineEvent::Again { id, reason: reason.to_owned() },
                     };

@@ -35,6 +35,8 @@ pub(super) struct Engine {
 
 /// The progress of a reply.
 pub(super) enum GenerationEvent<'a> {
+    /// A sign that it works: a part of the prompt is read, a piece of a possible tool call is there.
+    Alive,
     Delta(&'a str),
     Retry(&'a str),
 }
@@ -145,7 +147,9 @@ impl Engine {
         mut sampler: Sampler,
         on_event: &mut dyn FnMut(GenerationEvent),
     ) -> Result<Option<GeneratedText>> {
-        let Some((mut logits, cached_tokens)) = self.transformer.start(&task.prompt, task.stop)? else {
+        let Some((mut logits, cached_tokens)) =
+            self.transformer.start(&task.prompt, &mut || on_event(GenerationEvent::Alive), task.stop)?
+        else {
             return Ok(None);
         };
         let mut output: Vec<u32> = Vec::new();
@@ -172,6 +176,8 @@ impl Engine {
             // A possible tool call is not shown to the reader.
             if task.request.tools.is_empty() || !text.starts_with('{') {
                 stops.show(&text, stopped, &mut |text| on_event(GenerationEvent::Delta(text)));
+            } else {
+                on_event(GenerationEvent::Alive);
             }
             output.extend_from_slice(&tokens);
             if stopped || guide.as_ref().is_some_and(Guide::is_done) {

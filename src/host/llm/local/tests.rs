@@ -84,6 +84,7 @@ impl std::ops::DerefMut for Alone {
 fn reply(engine: &mut Engine, request: &ChatRequest) -> ChatReply {
     let mut streamed = String::new();
     let mut on_event = |event: GenerationEvent<'_>| match event {
+        GenerationEvent::Alive => {}
         GenerationEvent::Delta(text) => streamed.push_str(text),
         GenerationEvent::Retry(_) => streamed.clear(),
     };
@@ -92,6 +93,21 @@ fn reply(engine: &mut Engine, request: &ChatRequest) -> ChatReply {
         assert_eq!(streamed, reply.text, "the pieces are the whole");
     }
     reply
+}
+
+#[test]
+fn reading_a_long_prompt_gives_signs_of_life() {
+    let Some(mut engine) = engine() else { return };
+    let mut before = 0;
+    let mut spoke = false;
+    let mut on_event = |event: GenerationEvent<'_>| match event {
+        GenerationEvent::Alive if !spoke => before += 1,
+        GenerationEvent::Delta(_) => spoke = true,
+        GenerationEvent::Alive | GenerationEvent::Retry(_) => {}
+    };
+    let long = request(&"one two three four ".repeat(60));
+    engine.chat(&long, 0, &mut on_event, &|| false).expect("it answers").expect("nobody stopped it");
+    assert!(before >= 3, "{before} signs");
 }
 
 /// The expected tokens are llama.cpp's for the same files.

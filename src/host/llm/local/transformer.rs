@@ -192,8 +192,14 @@ impl Transformer {
     }
 
     /// Starts a conversation: computes the new part of the prompt, and returns the logits of the next token and how many
-    /// tokens were cached from an earlier prompt. `None` if `stop` ended it.
-    pub(super) fn start(&mut self, prompt: &[u32], stop: &dyn Fn() -> bool) -> Result<Option<(Vec<f32>, usize)>> {
+    /// tokens were cached from an earlier prompt. `on_progress` is called after each piece of the prompt that others follow.
+    /// `None` if `stop` ended it.
+    pub(super) fn start(
+        &mut self,
+        prompt: &[u32],
+        on_progress: &mut dyn FnMut(),
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<(Vec<f32>, usize)>> {
         let cached = self.reuse_conversation(prompt);
         let mut logits = None;
         let mut start = cached;
@@ -205,6 +211,9 @@ impl Transformer {
             }
             logits = next;
             start = end;
+            if start < prompt.len() {
+                on_progress();
+            }
         }
         logits.map(|logits| Some((logits, cached))).ok_or_else(|| engine_failure("the prompt is empty"))
     }

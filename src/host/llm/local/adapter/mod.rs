@@ -21,6 +21,9 @@ use crate::model::chat::{ChatReply, ChatRequest};
 /// How long a cancelled child may take to stop before it is killed.
 const GRACE: Duration = Duration::from_millis(200);
 
+/// How often a call that waits for the engine says that it does.
+const SIGN: Duration = Duration::from_millis(250);
+
 /// How long a crowded machine is assumed to stay crowded.
 const CROWDED: Duration = Duration::from_secs(300);
 
@@ -70,21 +73,37 @@ impl LocalModelAdapter {
         LocalModelAdapter { model, settings, on_progress: Box::new(on_progress), engine: Arc::default() }
     }
 
-    async fn weights(&self) -> Result<PathBuf> {
+    async fn weights(&self, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<PathBuf> {
         match weights::find(self.model, &self.settings.dir) {
             Some(path) => Ok(path),
             None => {
                 let EngineSettings { dir, environment, .. } = &self.settings;
-                weights::pull(self.model, dir, environment, &mut |progress| (self.on_progress)(progress)).await
+                let mut on_progress = |progress| {
+                    report(CallEvent::Alive);
+                    (self.on_progress)(progress);
+                };
+                weights::pull(self.model, dir, environment, &mut on_progress).await
+            }
+        }
+    }
+
+    /// Waits until the engine is free. That is no silence of the model: the call before this one has a limit of its own.
+    async fn turn(&self, report: &mut dyn FnMut(CallEvent<'_>)) -> OwnedMutexGuard<Slot> {
+        let free = self.engine.clone().lock_owned();
+        let mut free = std::pin::pin!(free);
+        loop {
+            match tokio::time::timeout(SIGN, free.as_mut()).await {
+                Ok(slot) => return slot,
+                Err(_) => report(CallEvent::Alive),
             }
         }
     }
 
     async fn call(&self, request: &ChatRequest, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<ChatReply> {
-        let mut slot = self.engine.clone().lock_owned().await;
+        let mut slot = self.turn(report).await;
         slot.stop_if_resized(&self.settings);
         if slot.engine.is_none() {
-            let weights = self.weights().await?;
+            let weights = self.weights(report).await?;
             let threads = slot.threads(&self.settings);
             slot.engine = Some(EngineProcess::start(&self.settings, threads, &self.model.name, &weights).await?);
         }
@@ -125,6 +144,7 @@ impl EngineCall {
         self.engine()?.send(&request).await?;
         loop {
             match self.engine()?.next_event().await? {
+                EngineEvent::Alive { id: of } if of == id => report(CallEvent::Alive),
                 EngineEvent::Delta { id: of, text } if of == id => report(CallEvent::Delta(&text)),
                 EngineEvent::Again { id: of, reason } if of == id => {
                     report(CallEvent::Retry { attempt: 2, reason: &reason, wait_ms: 0 });

@@ -137,3 +137,25 @@ async fn calls_side_by_side_take_turns_and_hear_only_their_own_pieces() {
     assert_eq!((first.expect("answered").text, second.expect("answered").text), ("a".into(), "b".into()));
     assert_eq!((one.as_str(), two.as_str()), ("Delta(\"a\")", "Delta(\"b\")"));
 }
+
+#[tokio::test]
+async fn a_call_whose_prompt_is_read_or_that_waits_for_its_turn_gives_signs_of_life() {
+    let (models, dir) = scripted(&format!(
+        "read chat; echo '{{\"alive\":{{\"id\":1}}}}'; while ! [ -e $0 ]; do sleep 0.01; done; {}; read chat; {}; read more",
+        done(1, "a"),
+        done(2, "b")
+    ));
+    let mark = dir.path().join("mark");
+    let (mut read, mut waited) = (0, 0);
+    let mut hear_one = |event: CallEvent<'_>| read += usize::from(event == CallEvent::Alive);
+    let mut hear_two = |event: CallEvent<'_>| {
+        waited += usize::from(event == CallEvent::Alive);
+        // The first is answered only when the second has waited long enough to say so.
+        std::fs::write(&mark, "").expect("writable");
+    };
+    let (asked_one, asked_two) = (request(), request());
+    let (first, second) = tokio::join!(models.chat(&asked_one, &mut hear_one), models.chat(&asked_two, &mut hear_two));
+    assert_eq!((first.expect("answered").text, second.expect("answered").text), ("a".into(), "b".into()));
+    assert_eq!(read, 1);
+    assert!(waited > 0);
+}

@@ -397,8 +397,9 @@ impl Gate {
         }
         if let Some(at) = state.acting.iter().position(|acting| *acting == key) {
             state.acting.swap_remove(at);
-            // Without git or a repository, nothing can have happened.
-            state.acted |= !matches!(&outcome, Err(failure) if failure.code == Code::GitMissing);
+            // Without git or a repository, nothing can have happened; nor has it where the answer is no.
+            let nothing = matches!(&outcome, Err(failure) if failure.code == Code::GitMissing);
+            state.acted |= !nothing && outcome != Ok(Value::Bool(false));
         }
         let hex = key.to_string();
         let at = self.world.clock();

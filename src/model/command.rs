@@ -262,9 +262,16 @@ pub fn grants(declared: &[String], params: &Value, sandboxed: bool) -> Vec<Strin
     grants
 }
 
-/// Describes which commands may be run, and how.
+/// Describes which commands may be run, and how. One that may have more words behind it is told once.
 pub fn describe_commands(commands: &[String], grants: &Grants) -> String {
-    let names: Vec<String> = commands.iter().map(|grant| format!("`{}`", line(grant))).collect();
+    let with_more = |grant: &String| commands.contains(&format!("{grant}{MORE}"));
+    let mut names: Vec<String> = Vec::new();
+    for grant in commands.iter().filter(|grant| !with_more(grant)) {
+        let name = format!("`{}`", line(grant));
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     let how = match (grants.no_sandbox, grants.net) {
         (true, _) => "without a sandbox: they can touch all that you can",
         (false, true) => "in a sandbox, with the network",
@@ -324,6 +331,13 @@ mod tests {
         ] {
             assert_eq!(run.is_granted(&grants), granted, "{run:?}");
         }
+    }
+
+    #[test]
+    fn a_command_is_told_once() {
+        let commands = ["npm test", "a; b", "npm test …", "npm test", "sh"].map(str::to_owned);
+        let told = describe_commands(&commands, &Grants::default());
+        assert_eq!(told, "`a; b`, `npm test …`, `sh`; in a sandbox, without the network");
     }
 
     #[test]

@@ -86,6 +86,8 @@ struct PreparedRun {
     recorded: OpenJournal,
     listener: FrontEndSlot,
     replay_source: Option<ReplaySource>,
+    /// Whether the run is one of a command that nobody needs any more if it did no more than look.
+    passing: bool,
     /// Why the run could not be recorded as the user's own.
     not_noted: Option<Failure>,
     /// What the user is told about what the flow asks for.
@@ -137,7 +139,19 @@ impl Session {
         writer.append(&first)?;
         writer.append_texts(texts)?;
         let recorded = OpenJournal { writer, history: History::default(), resume: None };
-        let ready = PreparedRun { locked, front, filters, open, recorded, listener, replay_source, not_noted, notices };
+        let passing = kept && open.command.is_some() && replay_source.is_none();
+        let ready = PreparedRun {
+            locked,
+            front,
+            filters,
+            open,
+            recorded,
+            listener,
+            replay_source,
+            passing,
+            not_noted,
+            notices,
+        };
         self.drive(machine, client, runtime, ready)
     }
 
@@ -261,6 +275,7 @@ impl Session {
             recorded,
             listener,
             replay_source,
+            passing: false,
             not_noted: None,
             notices,
         };
@@ -279,7 +294,7 @@ impl Session {
         let _ = ready.listener.set(Rc::clone(&ready.front.shown));
         ready.notices.extend(ready.open.model.as_deref().and_then(|model| client.retirement(model)));
         self.announce(&ready);
-        let PreparedRun { locked, front, filters, open, recorded, replay_source, .. } = ready;
+        let PreparedRun { locked, front, filters, open, recorded, replay_source, passing, .. } = ready;
         let is_new = recorded.resume.is_none() && replay_source.is_none();
         let listener = Rc::clone(&front.shown);
         let notify = Box::new(move |text| listener.show(&Event::Notice { text }));
@@ -318,10 +333,15 @@ impl Session {
             crate::host::git::end_all();
             runtime.shutdown_background();
         }
-        let refused =
-            is_new && !gate.acted() && matches!(&outcome, Ok(FlowOutcome::Failed(failure)) if is_refusal(failure));
+        let leaves_nothing = is_new
+            && !gate.acted()
+            && match &outcome {
+                Ok(FlowOutcome::Failed(failure)) => is_refusal(failure),
+                Ok(FlowOutcome::Returned(_, None)) => passing,
+                _ => false,
+            };
         let exit = record_end(&gate, &*front.shown, outcome, machine.clock()?());
-        if let Some(locked) = locked.filter(|_| refused) {
+        if let Some(locked) = locked.filter(|_| leaves_nothing) {
             machine.runs().discard(locked);
         }
         // The process ends now: dropping the VM, object by object, would only take time.

@@ -31,6 +31,12 @@ return nietz.flow {
     chat = command(function() return llm.chat({ prompt = "Hello" }).text end, true),
     branch = command(function() return git.head().commit end),
     wrong = command(function() nietz.usage("the title is too long", "a shorter one") end),
+    look = command(function() ui.say("here they are") return #notes:list() end),
+    drop = command(function()
+      if not ui.confirm({ id = "sure", prompt = "Drop them?", default = false }) then return 0 end
+      notes:save({ slug = "a" }, { key = { slug = "a" } })
+      return 1
+    end),
     asked = command(function() ui.ask({ id = "q", prompt = "What?", default = "x" }) return git.head().commit end),
   },
   run = function() ui.say("done") return 1 end,
@@ -148,6 +154,18 @@ fn what_only_looks_leaves_no_run_and_may_do_nothing_else() {
     assert_eq!(runs(&env), ["r1"], "the first to be shown is the run");
     let log = env.nietz(["log"]).go().exits(0).stdout;
     assert!(log.contains("run r1"), "{log}");
+}
+
+#[test]
+fn a_command_that_came_to_nothing_leaves_no_run() {
+    let env = Env::new().flow("shelf", FLOW).file("no.yaml", "sure: false\n").file("yes.yaml", "sure: true\n");
+    for (arguments, result) in [(&["look"][..], 0), (&["drop", "--answers", "no.yaml"], 0)] {
+        let ended = env.nietz(["run", "shelf"].into_iter().chain(arguments.iter().copied())).args(["--json"]).go();
+        assert_eq!(ended.result(), result, "{arguments:?}");
+        assert!(!env.path(".nietz").exists(), "{arguments:?}");
+    }
+    env.nietz(["run", "shelf", "drop", "--answers", "yes.yaml"]).go().exits(0);
+    assert_eq!(runs(&env), ["r1"], "what changed something is kept");
 }
 
 #[test]

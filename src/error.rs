@@ -116,6 +116,7 @@ codes! {
     CommandInDoubt "command-in-doubt" Failed,
     SandboxMissing "sandbox-missing" Refused,
     TimedOut "timed-out" Failed,
+    Stopped "stopped" Failed,
     Interrupted "interrupted" Interrupted,
 }
 

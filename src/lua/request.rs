@@ -14,6 +14,8 @@ pub enum Request {
     All { tasks: Vec<(TaskName, Function)>, settle: bool },
     /// What the flow decides. It goes on at once.
     Verdict(RunVerdict),
+    /// Stops the stoppable scopes of a name. The flow goes on at once.
+    Stop(String),
     /// A named scope, with a limit or without.
     Scope { name: String, run: Function, limit: Option<ScopeLimit> },
 }
@@ -34,13 +36,15 @@ impl std::fmt::Display for TaskName {
     }
 }
 
-/// How long the effects of a scope may take, in seconds.
+/// What ends the effects of a scope before they are over.
 #[derive(Clone, Copy, Debug)]
 pub enum ScopeLimit {
-    /// All of them together.
+    /// All of them together took this many seconds.
     Whole(f64),
-    /// Each of them, counted from its last sign of life.
+    /// One of them gave no sign of life for this many seconds.
     Silence(f64),
+    /// The flow stops the scope by its name.
+    Stoppable,
 }
 
 /// Makes the Lua value of an outcome.

@@ -60,6 +60,11 @@ pub(crate) fn flow(seed: u64) -> String {
     writing.block(0, 1);
     // At the end there is something to compare, whatever was drawn.
     writing.text.push_str("add(history())\n");
+    around(&writing.text)
+}
+
+/// A flow whose steps can see and add.
+fn around(steps: &str) -> String {
     format!(
         r#"local nietz, clock, documents = require("@nietz"), require("@nietz/clock"), require("@nietz/documents")
 local llm, random, task, ui = require("@nietz/llm"), require("@nietz/random"), require("@nietz/task"), require("@nietz/ui")
@@ -76,11 +81,32 @@ return nietz.flow {{ name = "exact", summary = "Drawn", permissions = {{ llm = t
       count += 1
       rows:append {{ id = count, seen = seen }}
     end
-{}
+{steps}
     return {{ trace = history(), count = count }}
   end }}
-"#,
-        writing.text
+"#
+    )
+}
+
+/// Branches of which the first to end stops the others, whatever those wait for, and all go on behind it.
+fn race() -> String {
+    around(
+        "local function racer(name, steps)
+          return function()
+            local ok, err = pcall(task.stoppable, 'race', function()
+              for at = 1, steps do
+                see(llm.chat { prompt = name .. at .. '|' .. history() }.text)
+                add(history())
+              end
+            end)
+            if ok then task.stop('race') end
+            see(name .. ':' .. (if ok then 'first' else err.code))
+            add(history())
+            see(llm.chat { prompt = name .. 'after|' .. history() }.text)
+          end
+        end
+        task.settle { a = racer('a', 3), b = racer('b', 4), c = racer('c', 3) }
+        add(history())",
     )
 }
 
@@ -216,6 +242,11 @@ impl Run {
 
     /// Holds everything that was seen on the way against the history in the end.
     fn is_one_history(&self, source: &str) {
+        self.saw_one_history(source);
+        self.calls_once(source, |over| over);
+    }
+
+    fn saw_one_history(&self, source: &str) {
         let trace = self.trace();
         let begins = |seen: &str| trace == seen || seen.is_empty() || trace.starts_with(&format!("{seen} "));
         for (at, row) in self.rows.iter().enumerate() {
@@ -228,9 +259,17 @@ impl Run {
             let Some((_, seen)) = prompt.split_once('|') else { continue };
             assert!(begins(seen), "asked: {prompt}\nthe end: {trace}\n{source}");
         }
+    }
+
+    /// No call was made twice, but those that a kill found under way. At least so many of those that are over were made.
+    fn calls_once(&self, source: &str, least: impl Fn(usize) -> usize) {
         let over = self.journal.of_kind("chat").iter().filter(|chat| chat.finished() || chat.failed()).count();
         let most = over + self.cut_off;
-        assert!((over..=most).contains(&self.calls.len()), "{over} to {most} calls, not {:#?}\n{source}", self.calls);
+        assert!(
+            (least(over)..=most).contains(&self.calls.len()),
+            "{over} to {most} calls, not {:#?}\n{source}",
+            self.calls
+        );
     }
 }
 
@@ -317,6 +356,27 @@ fn case(seed: u64, seen: &Cell<(u64, u64)>) {
     let held = killed.journal.lines.iter().filter(|line| line["is"]["outcome"]["held"] == true).count() as u64;
     let begun = killed.journal.lines.iter().filter(|line| is(line, "resume")).count() as u64;
     seen.set((together + held, resumed + begun));
+}
+
+#[test]
+fn what_a_flow_has_stopped_is_stopped_wherever_it_is_killed() {
+    let source = race();
+    let (mut stopped, mut kills, cases) = (0, 0, number("NIETZ_TEST_CASES", 40) as usize);
+    for seed in 1..=cases as u64 {
+        let mut chance = Chance::new(seed ^ 0xface);
+        let run = Run::new(&source, &mut chance, 1 + seed % 4);
+        run.saw_one_history(&source);
+        // What was stopped before it was performed has an outcome, and was never asked.
+        run.calls_once(&source, |over| over.saturating_sub(2));
+        let ends = |how: &str| run.trace().split(' ').filter(|step| step.ends_with(how)).count();
+        assert_eq!((ends(":first") > 0, ends(":first") + ends(":stopped")), (true, 3), "{}", run.trace());
+        stopped += ends(":stopped");
+        kills += run.journal.lines.iter().filter(|line| line["is"].get("resume").is_some()).count();
+        let before = std::fs::read(journal(&run.bench)).expect("it is there");
+        assert_eq!(process(&run.bench, &mut chance, &Rc::default(), None).as_ref(), Ok(&run.result));
+        assert_eq!(std::fs::read(journal(&run.bench)).expect("it is there"), before, "seed {seed}: nothing is new");
+    }
+    assert!(stopped > cases && kills > cases, "what is drawn is no test: {stopped} stopped, {kills} kills");
 }
 
 #[test]

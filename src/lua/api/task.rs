@@ -20,6 +20,8 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("scope", scope)?
         .effect("limit", limit)?
         .effect("idle", idle)?
+        .effect("stoppable", stoppable)?
+        .effect("stop", stop)?
         .build())
 }
 
@@ -85,6 +87,19 @@ fn idle(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "task.idle", values);
     let limit = ScopeLimit::Silence(seconds(&args, "task.idle")?);
     Ok(Request::Scope { name: "idle".to_owned(), run: args.function(1)?, limit: Some(limit) })
+}
+
+fn stoppable(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "task.stoppable", values);
+    let name = args.text(0)?;
+    check_name(&name)?;
+    Ok(Request::Scope { name, run: args.function(1)?, limit: Some(ScopeLimit::Stoppable) })
+}
+
+fn stop(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let name = Args::new(lua, "task.stop", values).text(0)?;
+    check_name(&name)?;
+    Ok(Request::Stop(name))
 }
 
 fn seconds(args: &Args<'_>, function: &str) -> Result<f64> {

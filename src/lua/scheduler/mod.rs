@@ -103,6 +103,8 @@ struct PendingEffect {
     lasts: bool,
     /// The effect asks a person.
     asks: bool,
+    /// The flow may stop it.
+    stoppable: bool,
 }
 
 /// A parent that waits for its tasks.
@@ -277,6 +279,7 @@ impl<'a> Scheduler<'a> {
                 self.verdict = Some(verdict);
                 self.answer(id, Ok(LuaValue::Nil)).map(|()| None)
             }
+            Some(Request::Stop(name)) => self.stop_scopes(id, &name).map(|()| None),
             Some(Request::All { tasks, settle }) => self.spawn_all(id, tasks, settle).map(|()| None),
             Some(Request::Scope { name, run, limit }) => self.scope(id, &name, run, limit).map(|()| None),
         }
@@ -284,6 +287,10 @@ impl<'a> Scheduler<'a> {
 
     fn admit(&mut self, id: Id, effect: Effect) -> Result<()> {
         let scope = self.tasks.get(&id).map_or("/", |task| task.scope.as_str()).to_owned();
+        let stoppable = effect.facts().can_be_stopped();
+        if stoppable && self.is_stopped(&scope) {
+            return self.deliver(id, None, Err(limits::stopped()));
+        }
         match self.gate.admit(&scope, effect)? {
             Admission::Now(outcome) => self.deliver(id, None, outcome),
             Admission::Recorded(slot, key, outcome) => {
@@ -291,15 +298,15 @@ impl<'a> Scheduler<'a> {
                 Ok(())
             }
             Admission::Live(live) => {
-                self.start(id, live);
+                self.start(id, live, stoppable);
                 Ok(())
             }
         }
     }
 
-    fn start(&mut self, id: Id, LiveEffect { key, future, heartbeat, lasts, asks }: LiveEffect) {
+    fn start(&mut self, id: Id, LiveEffect { key, future, heartbeat, lasts, asks }: LiveEffect, stoppable: bool) {
         let (cancel, cancelled) = tokio::sync::oneshot::channel();
-        self.waiting.insert(key, PendingEffect { id, cancel: Some(cancel), heartbeat, lasts, asks });
+        self.waiting.insert(key, PendingEffect { id, cancel: Some(cancel), heartbeat, lasts, asks, stoppable });
         self.live.push(
             async move {
                 tokio::select! {
@@ -469,6 +476,7 @@ impl<'a> Scheduler<'a> {
                     LimitKind::Whole { left: Duration::from_secs_f64(seconds).saturating_sub(used) }
                 }
                 ScopeLimit::Silence(seconds) => LimitKind::Silence(Duration::from_secs_f64(seconds)),
+                ScopeLimit::Stoppable => LimitKind::Stoppable { name: name.to_owned(), stopped: false },
             };
             self.limits.push(Limit { scope, kind });
         }

@@ -40,6 +40,10 @@ impl EffectFacts for Chat {
         false
     }
 
+    fn can_be_stopped(&self) -> bool {
+        true
+    }
+
     fn replay_class(&self) -> ReplayClass {
         ReplayClass::Said
     }

@@ -22,6 +22,10 @@ impl EffectFacts for ExecCommand {
         false
     }
 
+    fn can_be_stopped(&self) -> bool {
+        true
+    }
+
     fn replay_class(&self) -> ReplayClass {
         ReplayClass::Surroundings
     }

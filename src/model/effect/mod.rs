@@ -137,6 +137,12 @@ pub trait EffectFacts {
         false
     }
 
+    /// Tells whether somebody else takes the time that it takes, a model, a command or a person, so that it can be stopped without
+    /// leaving anything half done of the run's own.
+    fn can_be_stopped(&self) -> bool {
+        self.asks()
+    }
+
     /// Returns for whom a model speaks in it, and whether people see what it says.
     fn speaker(&self) -> (Option<&str>, bool) {
         (None, false)

@@ -46,6 +46,10 @@ local function ending_of(params: nietz.Values, raised: any, used: tools.Usage): 
 		error(raised, 0)
 	end
 	local message = failure.of(raised).message
+	if failure.is(raised, "stopped") then
+		used.ended_by = "stopped"
+		return "stopped", message
+	end
 	if not failure.is(raised, "timed-out") then
 		return "error", message
 	elseif string.find(message, SILENT) ~= nil then
@@ -57,7 +61,8 @@ local function ending_of(params: nietz.Values, raised: any, used: tools.Usage): 
 end
 
 --- Calls a model within `params.attempt_seconds`, `idle`, `max_tools`, `max_turns`, `attempt_tokens` and `attempt_cost`; returns
---- how it ended (`completed`; `tool_limit` by any limit; `timeout` where the model was silent; `error`), a detail, and the reply.
+--- how it ended (`completed`; `tool_limit` by any limit; `timeout` where the model was silent; `stopped` by the flow; `error`), a detail, and
+--- the reply.
 --- What it used is added to `used`, also where it fails. The model must call a tool before it answers. One that was to change
 --- files and stops without a change is told so, once.
 function tool_loop.run(params: nietz.Values, request: llm.Chat, used: tools.Usage): (string, string, llm.Reply?)

@@ -12,6 +12,7 @@ local open_attempt = require("./open_attempt")
 local programs = require("../common/programs")
 local recall = require("../common/memory/recall")
 local state = require("./state")
+local task = require("@nietz/task")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
 local validate = require("./validate")
@@ -182,16 +183,24 @@ function attempt.implement(
 	elseif ended == "superseded" then
 		status = "error"
 	elseif ended == "completed" or changed then
-		local done = validate.run(self, goal, begun.place.tree, begun.on_progress)
-		if done.commit ~= nil then
-			commit = done.commit
-			changed = differs(goal, commit)
+		local in_time, why = open_attempt.unless_superseded(round, function()
+			local done = validate.run(self, goal, begun.place.tree, begun.on_progress)
+			if done.commit ~= nil then
+				commit = done.commit
+				changed = differs(goal, commit)
+			end
+			validation = done
+			status, detail = validate.judge(self, goal, changed, done, ended, detail)
+		end)
+		if not in_time then
+			ended, status, detail = "superseded", "error", why :: string
 		end
-		validation = done
-		status, detail = validate.judge(self, goal, changed, done, ended, detail)
 	end
 	if status == "success" and round.validated == nil then
 		round.validated = begun.id
+		if round.name ~= nil then
+			task.stop(round.name)
+		end
 	end
 	local result_id = open_attempt.record_result(self, begun, commit, status, detail)
 	if validation ~= nil then

@@ -4,6 +4,7 @@
 
 local checkout = require("./checkout")
 local clock = require("@nietz/clock")
+local failure = require("../common/failure")
 local git = require("@nietz/git")
 local leftovers = require("../common/leftovers")
 local list = require("../common/list")
@@ -12,6 +13,7 @@ local progress = require("./progress")
 local record = require("./record")
 local recorded_tools = require("./recorded_tools")
 local state = require("./state")
+local task = require("@nietz/task")
 local tool_loop = require("../common/tool_loop")
 local tools = require("../common/tools")
 local ui = require("@nietz/ui")
@@ -108,35 +110,33 @@ function open_attempt.begin(self: state.Session, goal: state.Goal, model: string
 	}
 end
 
---- How an exchange is ended whose result nobody needs any more.
+--- How an attempt is called that was ended because another shot of its round has validated.
 local SUPERSEDED = "superseded"
 
---- Has the calls of an attempt end its exchange once another shot of its round has validated.
-local function end_with_round(request: llm.Chat, round: state.Round)
-	local function look()
-		if round.validated ~= nil then
-			llm.stop(SUPERSEDED)
-		end
+--- Does something for one shot of a round of several. Once another of them has validated, this ends at once, whatever it waits
+--- for: false, and why. A failure is raised again.
+function open_attempt.unless_superseded(round: state.Round, run: () -> ()): (boolean, string?)
+	local function why(): string
+		return `{SUPERSEDED}: attempt {round.validated} validated before this one ended`
 	end
-	local offered: { [string]: llm.Tool } = {}
-	for name, tool in request.tools :: { [string]: llm.Tool } do
-		local own = table.clone(tool)
-		own.run = function(arguments: any, so_far: llm.SoFar): any
-			look()
-			return tool.run(arguments, so_far)
-		end
-		offered[name] = own
+	if round.name == nil then
+		run()
+		return true, nil
+	elseif round.validated ~= nil then
+		return false, why()
 	end
-	local rejected = request.rejected :: (call: llm.Call, why: string, so_far: llm.SoFar) -> ()
-	request.tools = offered
-	request.rejected = function(call: llm.Call, why: string, so_far: llm.SoFar)
-		look()
-		rejected(call, why, so_far)
+	local ok, raised: any = pcall(task.stoppable, round.name, function()
+		run()
+		return nil
+	end)
+	if not ok and not failure.is(raised, "stopped") then
+		error(raised, 0)
 	end
+	return ok, if ok then nil else why()
 end
 
 --- Lets the model work within its limits; returns how it ended (validation may change that status), a detail, and the reply.
---- Of shots side by side, those that go on when one of the `round` has validated end with their next call: `superseded`.
+--- Of shots side by side, those that are under way when one of the `round` has validated end at once: `superseded`.
 function open_attempt.run_model(
 	self: state.Session,
 	attempt: OpenAttempt,
@@ -149,13 +149,16 @@ function open_attempt.run_model(
 	request.tools = attempt.offered
 	request.rejected = attempt.rejected
 	request.label = attempt.label
-	if round ~= nil then
-		end_with_round(request, round)
-	end
-	local status, detail, reply = tool_loop.run(self.params, request, attempt.used)
+	local status, detail, reply = SUPERSEDED, "", nil :: llm.Reply?
+	local ended, why = open_attempt.unless_superseded(round or { validated = nil }, function()
+		status, detail, reply = tool_loop.run(self.params, request, attempt.used)
+		if status == "stopped" then
+			error({ code = status, message = detail }, 0)
+		end
+	end)
 	attempt.ended_at = record.now()
-	if round ~= nil and reply ~= nil and reply.stopped == SUPERSEDED then
-		return SUPERSEDED, `{SUPERSEDED}: attempt {round.validated} validated before this one ended`, reply
+	if not ended then
+		return SUPERSEDED, why :: string, nil
 	end
 	return status, detail, reply
 end

@@ -91,13 +91,14 @@ end
 --- Has a model attempt the goal `--shots` times, side by side; returns the outcomes, best first.
 function shots.take(self: state.Session, target: state.Goal, model: string, parents: { state.Goal }): { open_attempt.Outcome }
 	local outcomes: { open_attempt.Outcome } = {}
-	local round: state.Round = { validated = nil }
+	local round: state.Round = { validated = nil, name = nil }
 	local base = git.commit_of(target.branch) :: string
 	local count = shots.count(self.params)
 	if count == 1 then
 		outcomes = { attempt.implement(self, target, model, parents, round, self.params.shot_temperature[1]) }
 	else
 		local branches = {}
+		round.name = `shots at goal {target.id}`
 		for index = 1, count do
 			local by, temperature = shots.variant(self.params, index, model)
 			branches[`shot {string.format("%02d", index)}`] = function()

@@ -40,8 +40,9 @@ export type LastDiff = { attempt: number, patch: string, cut: boolean }
 --- How a command ended on a commit, or on a tree.
 export type Known = { exit: number, output: string, report: results.Results? }
 
---- A round of shots: which of them was the first to validate.
-export type Round = { validated: number? }
+--- A round of shots: which of them was the first to validate, and by which name those under way are stopped, where there are
+--- several.
+export type Round = { validated: number?, name: string? }
 --- A command that validates a goal, by its row.
 export type Step = { id: number, command: string }
 

@@ -44,6 +44,12 @@ fn branches_are_listed_and_removed_where_that_is_agreed_to() {
     clean(&env, "c4", &["--yes"]).exits(0);
     assert_eq!(branches(&env), ["nietz/other-run"], "a result that is merged goes, too");
     assert!(!rows(&env, "merge").is_empty(), "the record stays");
+    let mut left: Vec<_> = std::fs::read_dir(env.path(".nietz/runs"))
+        .expect("there are runs")
+        .map(|entry| entry.expect("it can be read").file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["c3", "c4", "r1"], "one that removed nothing leaves no run");
 }
 
 #[test]

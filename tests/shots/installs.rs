@@ -130,6 +130,77 @@ fn a_package_of_pips_is_there_for_the_next_command_and_for_validation_by_the_set
     assert_eq!(column(&env, "validation_run", "output")[0], "so it is\n");
 }
 
+/// A script of the work's own is run by the setup, which is run again because of it: it may have no key of a registry.
+#[test]
+fn the_setup_that_is_run_again_on_the_work_has_no_key_and_says_so_where_it_fails_for_that() {
+    const INSTALL: &str = "sh install.sh";
+    const STEAL: &str = "mkdir -p node_modules/dep\ncat ~/.netrc > node_modules/dep/loot 2>/dev/null || echo none > node_modules/dep/loot\n";
+    for (script, expected) in
+        [(STEAL, "none\n"), ("grep -q password ~/.netrc || { echo no key; exit 3; }\n", "no key\n")]
+    {
+        let server = doing(vec![
+            ("write_file", json!({ "path": "install.sh", "text": script })),
+            ("write_file", json!({ "path": "package.json", "text": r#"{"dependencies": {"dep": "2"}}"# })),
+        ]);
+        let env = Env::with(&server)
+            .file(".gitignore", "node_modules\n")
+            .file("package.json", r#"{"dependencies": {"dep": "1"}}"#)
+            .file("install.sh", "mkdir -p node_modules/dep && grep -c password ~/.netrc > node_modules/dep/loot\n")
+            .file("check.sh", "cat node_modules/dep/loot; grep -q 2 package.json\n");
+        init(&env.workspace());
+        let place = env.home().join(".netrc");
+        std::fs::write(&place, "machine registry.example\nlogin us\npassword registry-key-1234567890\n").expect("ours");
+        let more =
+            ["--setup", INSTALL, "--setup-read", "~/.netrc", "--validate", "sh check.sh", "--max-breakdowns", "0"];
+        let ended = shoot(&env, &more);
+        let validated = column(&env, "validation_run", "output")[0].as_str().expect("a text").to_owned();
+        assert!(validated.ends_with(expected), "{validated} {ended:?}");
+        let said = "run again without --setup-read because of `package.json`, ended with 3";
+        assert_eq!(validated.contains(said), script != STEAL, "{validated}");
+        let journal = std::fs::read_to_string(env.journal_path()).expect("it is there");
+        assert!(!journal.contains("registry-key-1234567890"));
+    }
+}
+
+/// As setuptools writes it for a project whose packages lie beside each other: a module that finds each by its whole path.
+const FINDER: &str = "import sys\nfrom importlib.machinery import PathFinder\nfrom importlib.util import spec_from_file_location\n\
+    MAPPING = {'shop': 'CHECKOUT/shop'}\n\
+    class _EditableFinder:\n    @classmethod\n    def find_spec(cls, fullname, path=None, target=None):\n\
+    \x20       if fullname in MAPPING:\n            at = MAPPING[fullname]\n\
+    \x20           return spec_from_file_location(fullname, at + '/__init__.py', submodule_search_locations=[at])\n\
+    def install():\n    sys.meta_path.append(_EditableFinder)\n";
+
+#[test]
+fn a_finder_of_setuptools_leads_to_the_code_of_the_worktree() {
+    let venv = Command::new("/usr/bin/python3").args(["-m", "venv", "--help"]).output();
+    if !venv.is_ok_and(|ended| ended.status.success()) {
+        eprintln!("SKIPPED: this machine's Python makes no environments");
+        return;
+    }
+    let server = doing(vec![("replace_in_file", json!({ "path": "shop/__init__.py", "old": "todo", "new": "done" }))]);
+    let env = Env::with(&server)
+        .file(".gitignore", ".venv\n")
+        .file("shop/__init__.py", "price = 'todo'\n")
+        // Started elsewhere, so that the folder that it runs in does not help.
+        .file(
+            "check.sh",
+            "cd / && \"$OLDPWD/.venv/bin/python\" -c \"import shop; print(shop.price); assert shop.price == 'done'\"\n",
+        );
+    init(&env.workspace());
+    make(&env.workspace(), "/usr/bin/python3 -m venv --without-pip .venv");
+    let packages = make(&env.workspace(), "echo .venv/lib/python3*/site-packages");
+    let name = "__editable___shop_1_0_finder";
+    env.write(&format!("{packages}/{name}.py"), FINDER.replace("CHECKOUT", &env.workspace().display().to_string()));
+    env.write(&format!("{packages}/__editable__.shop-1.0.pth"), format!("import {name}; {name}.install()\n"));
+    // The checkout's own code would pass.
+    env.write("shop/__init__.py", "price = 'done'\n");
+    let ended = shoot(&env, &["--validate", "sh check.sh"]);
+    assert_eq!(ended.result()["status"], "success", "{ended:?}");
+    assert!(!ended.stdout.contains("passes before anything is changed"), "the start commit's code was run: {ended:?}");
+    assert!(ended.stdout.contains("shop-1.0"), "it is told: {ended:?}");
+    assert_eq!(column(&env, "validation_run", "output")[0], "done\n");
+}
+
 #[test]
 fn a_crate_is_added_with_the_network_and_the_users_registry_stays_as_it_is() {
     let server = doing(vec![

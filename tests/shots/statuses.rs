@@ -11,40 +11,58 @@ use crate::support::env::Env;
 use crate::support::kills;
 use crate::support::model_server::{Gate, ModelServer, Response};
 
+/// A command that fails at once, unless something is there for which it never ends.
+const PATIENT: &str = "test ! -e slow.txt || exec sleep 100000; sh check.sh";
+
 #[test]
-fn a_shot_that_goes_on_when_another_has_validated_is_superseded() {
-    let gate = Arc::new(Gate::default());
-    let (held, count) = (gate.clone(), AtomicU64::new(0));
-    let slow = Arc::new(AtomicU64::new(0));
-    let server = ModelServer::start(move |request| {
-        let first = request.body["messages"].to_string();
-        match step(request) {
-            0 if count.fetch_add(1, Ordering::SeqCst) == 0 => replace("todo", "done"),
-            0 => call("write_file", &json!({ "path": "slow.txt", "text": "x" })),
-            _ if first.contains("slow.txt") => {
-                slow.fetch_add(1, Ordering::SeqCst);
-                call("list_folder", &json!({ "path": "." })).held_by(&held)
+fn what_shots_side_by_side_wait_for_is_over_as_soon_as_one_validates() {
+    for waits_for in ["a reply", "a command", "validation"] {
+        let gate = Arc::new(Gate::default());
+        let (held, count) = (gate.clone(), AtomicU64::new(0));
+        let server = ModelServer::start(move |request| {
+            let is_slow = request.body["messages"].to_string().contains("slow.txt");
+            match step(request) {
+                0 if count.fetch_add(1, Ordering::SeqCst) == 0 => replace("todo", "done").held_by(&held),
+                0 => call("write_file", &json!({ "path": "slow.txt", "text": "x" })),
+                1 if is_slow && waits_for == "a reply" => {
+                    held.open();
+                    Response::silence()
+                }
+                1 if is_slow && waits_for == "a command" => call("run", &json!({ "command": "sleep 100000" })),
+                _ => Response::text("Done."),
             }
-            _ => Response::text("Done."),
-        }
-    });
-    let env = env(&server);
-    let arguments = ["shots-on-goal", "--model-a", "openai/a", "--validate", CHECK, "--shots", "2"];
-    let mut running = env.run(arguments).args(["say done in work.txt"]).spawn();
-    running.until(|| column(&env, "attempt_result", "status").contains(&json!("success")));
-    gate.open();
-    running.close();
-    let ended = running.end();
-    assert_eq!(ended.result()["status"], "success", "{ended:?}");
-    let stopped =
-        rows(&env, "attempt_result").into_iter().find(|row| row["status"] != "success").expect("there is one");
-    let first = rows(&env, "attempt_result").into_iter().find(|row| row["status"] == "success").expect("there is one");
-    let detail = format!("superseded: attempt {} validated before this one ended", first["attempt_id"]);
-    assert_eq!((&stopped["status"], &stopped["status_detail"]), (&json!("error"), &json!(detail)));
-    // It was stopped at once, nothing was validated for it, and what it had done is on its branch.
-    assert_eq!(column(&env, "tool_call", "tool_name").len(), 2);
-    assert_eq!(column(&env, "validation_run", "attempt_result_id"), [first["id"].clone()]);
-    assert!(stopped["diff"].as_str().unwrap_or_default().contains("slow.txt"), "{stopped}");
+        });
+        let env = env(&server);
+        let arguments = ["shots-on-goal", "--model-a", "openai/a", "--validate", PATIENT, "--shots", "2"];
+        let mut running = env.run(arguments).args(["say done in work.txt"]).spawn();
+        running.until(|| match waits_for {
+            "a command" => begun(&env, "sleep 100000", "program") == 1,
+            "validation" => begun(&env, PATIENT, "shell") == 2,
+            _ => gate.is_open(),
+        });
+        gate.open();
+        running.close();
+        let ended = running.end();
+        assert_eq!(ended.result()["status"], "success", "{waits_for}: {ended:?}");
+        let results = rows(&env, "attempt_result");
+        let (first, stopped) = match results.as_slice() {
+            [one, other] if one["status"] == "success" => (one, other),
+            [one, other] => (other, one),
+            _ => panic!("{waits_for}: {results:?}"),
+        };
+        let detail = format!("superseded: attempt {} validated before this one ended", first["attempt_id"]);
+        assert_eq!((&stopped["status"], &stopped["status_detail"]), (&json!("error"), &json!(detail)), "{waits_for}");
+        // Nothing was validated for it, and what it had done is on its branch, also the command that was ended.
+        assert_eq!(column(&env, "validation_run", "attempt_result_id"), [first["id"].clone()], "{waits_for}");
+        assert!(stopped["diff"].as_str().unwrap_or_default().contains("slow.txt"), "{waits_for}: {stopped}");
+        let outputs = column(&env, "tool_call", "output");
+        let ran = outputs.iter().filter(|text| text.as_str().is_some_and(|text| text.contains("it was stopped")));
+        assert_eq!(ran.count(), usize::from(waits_for == "a command"), "{waits_for}: {outputs:?}");
+        // Going again gives back the same.
+        let again = env.resume().go();
+        assert_eq!((again.result(), rows(&env, "attempt_result")), (ended.result(), results), "{waits_for}");
+        assert_eq!(env.nietz(["verify", "r1"]).go().code, Some(0), "{waits_for}");
+    }
 }
 
 #[test]
@@ -65,11 +83,14 @@ fn every_step_of_a_validation_is_run_and_has_its_row_unless_the_first_failure_is
     }
 }
 
-/// How often the user's own command was begun.
-fn begun(env: &Env, command: &str) -> usize {
-    let text = std::fs::read_to_string(env.journal_path()).expect("there is a journal");
-    let shell = format!("\"shell\":{}", json!(command));
-    text.lines().filter(|line| line.contains(&shell)).count()
+/// How often a command was begun: `shell` for the user's own, `program` for a model's line of a shell.
+fn begun(env: &Env, command: &str, by: &str) -> usize {
+    let text = std::fs::read_to_string(env.journal_path()).unwrap_or_default();
+    let given = match by {
+        "shell" => format!("\"shell\":{}", json!(command)),
+        _ => format!("\"program\":[\"sh\",\"-c\",{}]", json!(command)),
+    };
+    text.lines().filter(|line| line.contains(&given)).count()
 }
 
 #[test]
@@ -78,7 +99,7 @@ fn no_command_is_run_twice_on_the_same_files_and_each_result_has_its_rows() {
     let server = ModelServer::start(|_| Response::text("I would rather not."));
     let idle = env(&server);
     shoot(&idle, &["--validate", CHECK, "--max-breakdowns", "0"]).refused();
-    assert_eq!((begun(&idle, CHECK), column(&idle, "validation_run", "exit_code")), (1, vec![json!(1)]));
+    assert_eq!((begun(&idle, CHECK, "shell"), column(&idle, "validation_run", "exit_code")), (1, vec![json!(1)]));
     assert!(
         column(&idle, "attempt_result", "status_detail")[0].as_str().unwrap_or_default().starts_with("unchanged: ")
     );
@@ -87,7 +108,7 @@ fn no_command_is_run_twice_on_the_same_files_and_each_result_has_its_rows() {
     let ended = shoot(&parts, &["--validate", CHECK, "--validate", "grep -q read big/README", "--run", "grep"]);
     assert_eq!(ended.result()["status"], "success", "{ended:?}");
     // At the start, after the first attempt, and on the parts together: never on the last part alone.
-    assert_eq!(begun(&parts, CHECK), 3);
+    assert_eq!(begun(&parts, CHECK, "shell"), 3);
     let last = rows(&parts, "validation_run").pop().expect("there are rows");
     assert_eq!((&last["attempt_result_id"], &last["exit_code"]), (&json!(5), &json!(0)));
 }

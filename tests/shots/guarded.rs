@@ -136,7 +136,7 @@ pub(crate) fn play_in(
 }
 
 /// An environment with the toolchain that runs these tests.
-fn with_cargo(env: Env) -> Env {
+pub(crate) fn with_cargo(env: Env) -> Env {
     let tools = Path::new(env!("CARGO")).parent().expect("cargo is in a folder");
     let env = env.var("PATH", &format!("{}:/usr/bin:/bin", tools.display()));
     // A toolchain of rustup's is in the home of whoever runs this; the sandbox has to be told.

@@ -10,6 +10,7 @@ mod honest;
 mod installs;
 mod judged;
 mod long;
+mod migrations;
 mod models;
 mod parts;
 mod parts_prompts;

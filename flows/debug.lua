@@ -133,6 +133,7 @@ return nietz.flow({
 				own = { field = "/nietz/version", current = session.OWN_VERSION, formerly = migrations.FORMERLY },
 			},
 			rules = rules.check,
+			everywhere = true,
 			expects = {
 				{ ordered = { "/timestamp", "/endTimestamp" } },
 				{ ordered = { "/timestamp", "/transcript/*/timestamp" } },

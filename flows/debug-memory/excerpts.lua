@@ -1,6 +1,7 @@
 --!strict
 --- Failures as models read them: message, values, places, and of the stack trace what goes through the project.
 
+local list = require("../common/list")
 local report = require("../common/memory/parsers/report")
 local text = require("@nietz/text")
 
@@ -45,9 +46,28 @@ local function is_foreign(line: string): boolean
 	return false
 end
 
---- Returns the lines of a stack trace without those that lead through what is not the project's, and without its middle where
---- it is long.
-function excerpts.trace_lines(trace: string): { string }
+--- Takes the message off the end of a trace, where the runtime writes it once more.
+local function without_message(lines: { string }, message: string)
+	local said = list.filter(text.lines(message), function(line)
+		return string.find(line, "[^%s~%^]") ~= nil
+	end)
+	local before = #lines - #said
+	if #said == 0 or before < 1 then
+		return
+	end
+	for index, line in said do
+		if text.trim(text.truncate(line, MAX_LINE)) ~= text.trim(lines[before + index]) then
+			return
+		end
+	end
+	for index = #lines, before + 1, -1 do
+		lines[index] = nil
+	end
+end
+
+--- Returns the lines of a stack trace without those that lead through what is not the project's, without the message, and without
+--- its middle where it is long.
+function excerpts.trace_lines(trace: string, message: string): { string }
 	local kept: { string } = {}
 	local below_foreign = false
 	for _, line in text.lines(trace) do
@@ -62,6 +82,7 @@ function excerpts.trace_lines(trace: string): { string }
 			table.insert(kept, text.truncate(line, MAX_LINE))
 		end
 	end
+	without_message(kept, message)
 	if #kept <= FIRST_LINES + LAST_LINES then
 		return kept
 	end
@@ -96,7 +117,7 @@ function excerpts.failure(failure: report.Failure): Shown
 		local inside = if source["function"] then ` in {source["function"]}` else ""
 		add(lines, "at ", place_text(source.file, source.line) .. inside)
 	end
-	local trace = excerpts.trace_lines(failure.stack_trace or "")
+	local trace = excerpts.trace_lines(failure.stack_trace or "", failure.error_message)
 	-- Many runners give the message as the whole trace.
 	if #trace > 0 and string.find(failure.error_message, text.trim(table.concat(trace, "\n")), 1, true) == nil then
 		table.insert(lines, "trace, as far as it goes through the project:")

@@ -165,7 +165,7 @@ local function fix_once(self: state.Session, p: Progress): state.Ending?
 	p.before = { commit = self.commits[number], tree_id = self.trees[number] }
 	local commit, tree_id = executions.make_fix(self, p.latest, value)
 	if commit == p.before.commit then
-		executions.record_verification(self, number, false)
+		-- A strategy that nobody carried out has not failed: it stays pending, and may be taken again.
 		ui.say("✗ the model changed nothing")
 		return dead_end(self, p)
 	end

@@ -45,6 +45,9 @@ export type Analysis = {
 --- How many skipped tests a model is told.
 local MAX_SKIPPED = 10
 
+--- What is said of a strategy, by what was recorded of its fix. One that changed nothing is pending for good.
+local CAME = { passed = "It helped", failed = "It did not help", pending = "It was not carried out" } :: { [string]: string }
+
 --- How bad an issue is, by the specification.
 local SEVERITIES = { "critical", "major", "minor" }
 
@@ -64,8 +67,6 @@ local ANALYSIS = {
 		related_failures = { type = "array", items = { type = "string" }, maxItems = 50 },
 		pattern = { type = "string", minLength = 3, maxLength = 60, pattern = "^[a-z][a-z0-9_]*$" },
 		fix_template = { type = "string", minLength = 10, maxLength = 300 },
-		applied = { type = "string", maxLength = 60 },
-		alike = judged_past.SCHEMA,
 		prevention = { type = "string", minLength = 10, maxLength = 300 },
 		security = { enum = SEVERITIES },
 		issues = {
@@ -84,6 +85,15 @@ local ANALYSIS = {
 		},
 	},
 }
+
+--- Returns the schema of an analysis. It asks for what was offered, and for nothing else.
+local function analysis_schema(pasts: boolean, known: boolean): llm.Schema
+	local schema = table.clone(ANALYSIS)
+	schema.properties = table.clone(ANALYSIS.properties)
+	schema.properties.applied = if known then { type = "string", maxLength = 60 } else nil
+	schema.properties.alike = if pasts then judged_past.SCHEMA else nil
+	return schema :: any
+end
 
 --- Returns the names of the tests that were skipped, the first ones.
 local function skipped_names(latest: results.Results): { string }
@@ -108,7 +118,7 @@ local function tried_strategies(self: state.Session): { string }
 	for _, execution in self.doc.executions do
 		local fix = execution.fix_applied
 		if execution.analysis ~= nil and fix ~= nil then
-			local came = if fix.verification == "passed" then "It helped" else "It did not help"
+			local came = CAME[fix.verification or "pending"]
 			local cause, strategy = sentence(execution.analysis.root_cause), sentence(execution.analysis.fix_strategy)
 			table.insert(lines, `Cause: {cause} Strategy: {strategy} {came}: {fix.description}`)
 		end
@@ -180,7 +190,7 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 	})
 	local status, detail, reply = run_model(self, "analysing", false, {
 		prompt = prompt,
-		schema = ANALYSIS,
+		schema = analysis_schema(judged_past.names(told) ~= "", #self.known_patterns > 0),
 		check = function(value: Analysis): string?
 			local literal = string.gsub(value.location.file, "[%[%]%*%?{}]", "[%0]")
 			if #self.tree:find(literal).paths ~= 1 then

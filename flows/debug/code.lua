@@ -11,6 +11,7 @@ local json = require("@nietz/json")
 local stack_trace = require("./stack_trace")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
+local translations = require("../common/translations")
 local ui = require("@nietz/ui")
 local yaml = require("@nietz/yaml")
 
@@ -216,7 +217,7 @@ function code.add_file(self: app.App, found: excerpt.Shown, line: number?): bool
 	if table.find(self.doc.codeFiles, found.path) == nil then
 		table.insert(self.doc.codeFiles, found.path)
 	end
-	ui.say(self.t("code.read", { path = found.path, lines = found.count }))
+	ui.say(self.t("code.read", { path = found.path, lines = translations.counted(self.t, "lines", found.count) }))
 	return true
 end
 

@@ -16,6 +16,7 @@ local llm = require("@nietz/llm")
 local nietz = require("@nietz")
 local stack_trace = require("./stack_trace")
 local text = require("@nietz/text")
+local translations = require("../common/translations")
 local ui = require("@nietz/ui")
 
 local evidence = {}
@@ -111,7 +112,7 @@ local function take_text(self: app.App, piece: Piece)
 	piece.lines, piece.block = shown.count, block
 	if piece.kind == "pipe" or piece.kind == "file" or piece.kind == "attachment" then
 		local text_id = if block == piece.name then "evidence.taken" else "evidence.named"
-		ui.say(self.t(text_id, { name = piece.name, block = block, lines = shown.count }))
+		ui.say(self.t(text_id, { name = piece.name, block = block, lines = translations.counted(self.t, "lines", shown.count) }))
 	end
 	show(self, piece, shown)
 end
@@ -157,7 +158,7 @@ local function take_file(self: app.App, found: code.Found, first: number?, last:
 		return
 	end
 	code.focus_on(shown, first)
-	ui.say(self.t("evidence.taken", { name = shown.path, lines = shown.count }))
+	ui.say(self.t("evidence.taken", { name = shown.path, lines = translations.counted(self.t, "lines", shown.count) }))
 	show(self, {
 		name = shown.path,
 		kind = "file",
@@ -280,7 +281,8 @@ local function take_diff(self: app.App, revision: string)
 	local piece: Piece = { name = `git diff {revision}`, kind = "diff", text = value, bytes = #value }
 	local block = block_name(self, piece)
 	piece.block = block
-	ui.say(self.t("evidence.diff", { revision = revision, files = count, left = #left_out, block = block }))
+	local files = translations.counted(self.t, "files", count)
+	ui.say(self.t("evidence.diff", { revision = revision, files = files, left = #left_out, block = block }))
 	take_text(self, piece)
 end
 

@@ -81,7 +81,9 @@ local function evidence(doc: session.Doc): string
 	end
 	local shown: { string } = {}
 	for _, one in (own(doc).evidence or {}) :: { Evidence } do
-		table.insert(parts, `- {one.name}`)
+		if table.find(doc.codeFiles, one.name) == nil then
+			table.insert(parts, `- {one.name}`)
+		end
 		if one.text ~= nil then
 			table.insert(shown, `<details><summary>{one.name}</summary>\n\n{fenced(one.text)}\n\n</details>`)
 		end

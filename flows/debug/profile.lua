@@ -31,6 +31,8 @@ export type Profile = {
 	brokenCount: number,
 	newer: { string },
 	newerCount: number,
+	--- Folders that are gone, whose sessions are left out.
+	gone: { string },
 }
 
 --- A trend compares so many sessions with as many before them, and calls more than this a change.
@@ -182,6 +184,7 @@ function profile.compute(filter: session_files.Filter): Profile
 		brokenCount = left.brokenCount,
 		newer = left.newer,
 		newerCount = left.newerCount,
+		gone = left.gone,
 	}
 end
 

@@ -13,6 +13,7 @@ local profile_command = {}
 
 local PARAMS: { [string]: nietz.Param } = {
 	outcome = { type = "string", choices = { "solved", "abandoned" }, help = "Only sessions that ended so" },
+	all = { type = "boolean", default = false, help = "Over all folders in which you were questioned, and not this one alone" },
 	intensity = { type = "string", choices = intensity.LADDER, help = "Only sessions that began with this voice" },
 }
 for name, param in period.PARAMS do
@@ -20,7 +21,7 @@ for name, param in period.PARAMS do
 end
 
 profile_command.COMMAND = {
-	summary = "Shows how your debugging grows, over all sessions of this workspace",
+	summary = "Shows how your debugging grows, over all sessions of this folder, or of all (--all)",
 	reads_only = true,
 	params = PARAMS,
 	run = function(ctx: nietz.Context)

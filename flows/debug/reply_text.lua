@@ -38,6 +38,8 @@ local CODE_CUE = word_lists.fill(FILE.code_cue)
 local QUOTED_CUE = word_lists.fill(FILE.quoted_cue)
 --- The marks of what was replaced are characters that no text has: those of private use, in the order of the replacements.
 local FIRST_MARK = 0xE000
+--- What stands before a space that was not written; two of it stand behind one.
+local ADDED = utf8.char(FIRST_MARK)
 local MARKED = "(%a+)(\xEE[\x80-\xBF][\x80-\xBF])"
 
 --- Quotation marks that are no part of a sentence.
@@ -60,10 +62,11 @@ end
 local function restore(value: string, kept: Kept): string
 	local out = value
 	for _ = 1, 3 do
-		out = string.gsub(out, MARKED, function(_: string, mark: string): string
-			return kept[utf8.codepoint(mark) - FIRST_MARK] or ""
+		out = string.gsub(out, MARKED, function(_: string, mark: string): string?
+			return if mark == ADDED then nil else kept[utf8.codepoint(mark) - FIRST_MARK] or ""
 		end)
 	end
+	out = string.gsub(string.gsub(out, " ?" .. ADDED .. ADDED, ""), ADDED .. " ?", "")
 	return text.trim((string.gsub(out, "%s+", " ")))
 end
 
@@ -193,7 +196,7 @@ local function replace_quotes(value: string, said: string, kept: Kept): string
 		local plain = words_alone(inner)
 		if #plain >= 2 and string.find(theirs, plain, 1, true) ~= nil then
 			local stop = string.match(inner, "[.?!]%s*$") or ""
-			return ` {keep(kept, "theirwords", open .. inner .. close)}{stop} `
+			return `{ADDED} {keep(kept, "theirwords", open .. inner .. close)}{stop} {ADDED}{ADDED}`
 		end
 		return open .. inner .. close
 	end

@@ -22,16 +22,27 @@ local function remarks(doc: any, faults: { Fault })
 	for index, seen in doc.behaviorTags do
 		in_session[`{seen.turnNumber} {seen.tag}`] = true
 		local tag = vocabulary.find(seen.tag)
-		if tag ~= nil and tag.dimension ~= seen.dimension then
+		if tag == nil then
+			note(`/behaviorTags/{index - 1}/tag`, `"{seen.tag}" is no dimension's tag in tags.yaml`)
+		elseif tag.dimension ~= seen.dimension then
 			note(`/behaviorTags/{index - 1}/dimension`, `"{seen.tag}" counts for {tag.dimension}, and not for {seen.dimension}`)
 		end
 	end
 	local in_turns: { [string]: boolean } = {}
+	local is_turn: { [number]: boolean } = {}
 	for index, turn in doc.transcript do
+		is_turn[turn.turnNumber] = true
 		for at, name in turn.behaviorTags do
 			in_turns[`{turn.turnNumber} {name}`] = true
 			if not in_session[`{turn.turnNumber} {name}`] then
 				note(`/transcript/{index - 1}/behaviorTags/{at - 1}`, `"{name}" is no tag of the session for turn {turn.turnNumber}`)
+			end
+		end
+	end
+	for name, score in (doc.nietz or {}).scores or {} do
+		for at, number in score.turns or {} do
+			if not is_turn[number] then
+				note(`/nietz/scores/{name}/turns/{at - 1}`, `there is no turn {number}`)
 			end
 		end
 	end

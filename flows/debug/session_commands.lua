@@ -99,7 +99,7 @@ function session_commands.is_meant_as_solved(self: app.App, response: string): b
 		return false
 	end
 	self.asked_once.claim = true
-	return ui.confirm({ id = "count-as-solved", prompt = self.t("solved.claim"), default = false })
+	return ui.confirm({ id = "count-as-solved", prompt = self.t("solved.claim"), default = false, yes = self.t("yes"), no = self.t("no") })
 end
 
 --- Asks once, before the scores, whether the cause explains all that was seen. Where nothing was said, or nobody is there to be
@@ -117,7 +117,7 @@ function session_commands.explains_all(self: app.App): boolean
 		end
 	end
 	local seen = if #lines > 0 then `{self.t("solved.seen")}\n\n{table.concat(lines, "\n")}\n\n` else ""
-	return ui.confirm({ id = "explains-all", prompt = seen .. self.t("solved.explains"), default = true })
+	return ui.confirm({ id = "explains-all", prompt = seen .. self.t("solved.explains"), default = true, yes = self.t("yes"), no = self.t("no") })
 end
 
 return session_commands

@@ -42,6 +42,8 @@ export type Filter = {
 	tag: string?,
 	voice: string?,
 	kind: string?,
+	--- Whether those of the user's other folders are wanted, too.
+	all: boolean?,
 }
 
 export type Left = {
@@ -51,6 +53,8 @@ export type Left = {
 	--- Files of a newer version, which were read as far as they are known.
 	newer: { string },
 	newerCount: number,
+	--- Folders that are gone, or cannot be looked into; their sessions are left out.
+	gone: { string },
 }
 
 --- How many files are named.
@@ -139,12 +143,22 @@ local function is_wanted(filter: Filter, found: Parts): boolean
 		and (filter.kind == nil or session_files.kind(found) == filter.kind)
 end
 
---- Calls `visit` with each session that the filter wants, and the seconds at which it began, in the order of the files' names. Returns
---- what was left out.
+--- Returns where a file is, as it is named: below the workspace, or in which other folder.
+local function place(entry: documents.Seen): string
+	return if entry.folder then `{entry.folder}/{entry.path}` else entry.path
+end
+
+--- Calls `visit` with each session that the filter wants, and the seconds at which it began, in the order of the files' names; one that
+--- several folders have a copy of once. Returns what was left out.
 function session_files.each(filter: Filter, visit: (found: Parts, at: number) -> ()): Left
 	local bounds = period.of(filter)
-	local left: Left = { broken = json.array({}), brokenCount = 0, newer = json.array({}), newerCount = 0 }
+	local left: Left = { broken = json.array({}), brokenCount = 0, newer = json.array({}), newerCount = 0, gone = json.array({}) }
+	local visited: { [string]: boolean } = {}
 	sessions:each(function(entry: documents.Seen)
+		if entry.path == "" then
+			table.insert(left.gone, entry.folder :: string)
+			return
+		end
 		local value = entry.value
 		local at = if value then clock.parse(tostring(value.timestamp)) else nil
 		local details = if entry.error then entry.error.details else nil
@@ -156,21 +170,22 @@ function session_files.each(filter: Filter, visit: (found: Parts, at: number) ->
 		if message ~= nil or at == nil then
 			left.brokenCount += 1
 			if left.brokenCount <= MAX_NAMED then
-				table.insert(left.broken, { path = entry.path, message = message or "it has no timestamp" })
+				table.insert(left.broken, { path = place(entry), message = message or "it has no timestamp" })
 			end
 			return
 		end
-		if not (period.holds(bounds, at) and is_wanted(filter, value)) then
+		if visited[value.id] or not (period.holds(bounds, at) and is_wanted(filter, value)) then
 			return
 		end
+		visited[value.id] = true
 		if entry.newer ~= nil then
 			left.newerCount += 1
 			if left.newerCount <= MAX_NAMED then
-				table.insert(left.newer, entry.path)
+				table.insert(left.newer, place(entry))
 			end
 		end
 		visit(value, at)
-	end, { fields = FIELDS })
+	end, { fields = FIELDS, everywhere = filter.all })
 	return left
 end
 

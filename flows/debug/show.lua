@@ -147,6 +147,13 @@ function show.profile(lang: string, t: translations.Translate, found: profile.Pr
 			table.insert(lines, `- \`{one.path}\`: {one.message}`)
 		end
 	end
+	if #found.gone > 0 then
+		table.insert(lines, "")
+		table.insert(lines, translations.counted(t, "profile.gone", #found.gone))
+		for _, folder in found.gone do
+			table.insert(lines, `- \`{folder}\``)
+		end
+	end
 	if found.newerCount > 0 then
 		table.insert(lines, "")
 		table.insert(lines, t("profile.newer", { count = found.newerCount, paths = table.concat(found.newer, ", ") }))

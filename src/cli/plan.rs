@@ -15,6 +15,7 @@ use crate::model::choice::{ModelChoice, RunEfforts};
 use crate::model::command::{self, Grants};
 use crate::model::param::ParamKind;
 use crate::model::permission::{GitAccess, Permission, Permissions};
+use crate::pack::permission_items::{describe_item, everywhere_item};
 use crate::run::live::NewRun;
 use crate::run::machine::Machine;
 use crate::run::runtime;
@@ -36,6 +37,8 @@ struct Plan {
     aliases: Vec<(String, ModelChoice)>,
     /// Path below the workspace of each collection, by name.
     documents: Vec<(String, String)>,
+    /// The paths of those that are read in the user's other folders, too.
+    everywhere: Vec<String>,
     permissions: Permissions,
     /// What the user grants in addition.
     grants: Grants,
@@ -86,6 +89,7 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: b
             .iter()
             .map(|(name, declared)| (name.clone(), declared.collection.path.clone()))
             .collect(),
+        everywhere: manifest.read_everywhere().map(str::to_owned).collect(),
         permissions: manifest.permissions.with_params(&begin.params, !begin.grants.no_sandbox),
         grants: begin.grants.clone(),
         notify: machine
@@ -140,6 +144,9 @@ impl Plan {
         for (name, path) in &self.documents {
             let place = if path == "{*}" { "the file that you name" } else { path };
             add(std::mem::take(&mut head), format!("reads and writes {place} ({name})"));
+        }
+        for path in &self.everywhere {
+            add("", describe_item(&everywhere_item(path)));
         }
         if self.documents.is_empty() {
             add(head, "none".to_owned());
@@ -227,7 +234,7 @@ impl Plan {
             "model": model, "named_models": self.named.iter().map(|(option, model)| match model {
                 Ok(model) => json!({ "option": option, "model": model }),
                 Err(failure) => json!({ "option": option, "failure": failure }),
-            }).collect::<Vec<_>>(), "effort": self.effort, "aliases": aliases, "documents": map(&self.documents),
+            }).collect::<Vec<_>>(), "effort": self.effort, "aliases": aliases, "documents": map(&self.documents), "everywhere": self.everywhere,
             "prices": self.prices.iter().map(|(model, price)| (model.clone(), json!(price))).collect::<Value>(),
             "files": self.permissions.files, "git": self.permissions.git, "commands": self.permissions.commands(),
             "files_of_commands": self.permissions.files_of_commands(), "grants": self.grants, "notify": self.permissions.notify.then_some(&self.notify),

@@ -7,7 +7,7 @@ use crate::error::Code;
 use crate::journal::key::EffectKey;
 
 /// The kinds of effects on documents. All can be repeated safely: saves go by content, and rows are searched for first.
-const DOCUMENTS: &[&str] = &["save", "append", "delete", "load", "rows", "list", "scan", "query"];
+const DOCUMENTS: &[&str] = &["save", "append", "delete", "load", "rows", "list", "scan", "folders", "query"];
 
 /// What the lines of a journal between two resumptions say.
 #[derive(Default)]

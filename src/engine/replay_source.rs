@@ -256,7 +256,7 @@ impl ReplaySource {
 pub(crate) fn first_different_read(source: &Path, run: &Path) -> Result<Option<u64>> {
     let (mut before, mut now) = (History::read_as_it_was(source)?, History::read_as_it_was(run)?);
     for entry in entries_of(source)? {
-        let reads = matches!(entry.kind.as_str(), "load" | "list" | "scan" | "rows" | "query");
+        let reads = matches!(entry.kind.as_str(), "load" | "list" | "scan" | "folders" | "rows" | "query");
         let (true, RecordedState::Ended(_, was), RecordedState::Ended(_, is)) =
             (reads, before.state_of(entry.key)?, now.state_of(entry.key)?)
         else {
@@ -299,6 +299,7 @@ pub(crate) fn first_read_of_before(journal: &Path) -> Result<Option<u64>> {
             "load" => !ok.is_null() && was_there(&ok["path"]),
             "list" => ok.as_array().into_iter().flatten().any(|listed| was_there(&listed["path"])),
             "scan" => ok["entries"].as_array().into_iter().flatten().any(|scanned| was_there(&scanned["path"])),
+            "folders" => ok.as_array().is_some_and(|folders| !folders.is_empty()),
             "rows" => ok.as_array().is_some_and(|rows| !rows.is_empty()) && !written.contains(named),
             _ => false,
         };

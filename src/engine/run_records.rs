@@ -6,6 +6,7 @@
 //! a key that only the user can read. A journal that came with a checkout, or was copied, moved or replaced, has no
 //! record, and its run is foreign.
 
+use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -69,12 +70,13 @@ impl RunRecords {
     }
 
     /// Records a run before its first line is written, so that a run which is killed in between is the user's own as well.
-    /// Returns the record's file, to be synced together with that line.
+    /// Returns the record's file, to be synced together with that line. `everywhere` are the paths of those of the flow's documents
+    /// that are read in all folders.
     ///
     /// # Errors
     ///
     /// `disk-failed` if the record cannot be written, `config-invalid` if others can read the key, or it is no key.
-    pub fn add(&self, place: &RunLocation<'_>, first_line: &[u8]) -> Result<File> {
+    pub fn add(&self, place: &RunLocation<'_>, first_line: &[u8], everywhere: &[&str]) -> Result<File> {
         let failed = |error: std::io::Error| Failure::io(&self.folder, "write a record of the run below", &error);
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
         let key = match self.key()? {
@@ -82,7 +84,11 @@ impl RunRecords {
             None => self.make_key()?,
         };
         let mac = mac(&key, place, first_line).to_hex();
-        let record = json!({ "run": place.run, "folder": place.folder.display().to_string(), "mac": mac.as_str() });
+        let mut record = json!({ "run": place.run, "folder": place.folder.display().to_string(), "mac": mac.as_str() });
+        if !everywhere.is_empty() {
+            record["workspace"] = json!(place.workspace.display().to_string());
+            record["everywhere"] = json!(everywhere);
+        }
         // Readable by the user only. If a kill tears the record, the first line does not exist either.
         let flags = OFlags::NOFOLLOW.bits().cast_signed();
         let mut options = File::options();
@@ -115,6 +121,22 @@ impl RunRecords {
         let recorded = record["mac"].as_str().and_then(|mac| blake3::Hash::from_hex(mac).ok());
         // `blake3::Hash` compares in constant time.
         Ok(recorded == Some(mac(&key, place, first_line)))
+    }
+
+    /// Returns the workspaces in which the user began a run of a flow that reads the documents at this path everywhere, by their
+    /// paths. They may be gone.
+    pub fn workspaces_with(&self, path: &str) -> BTreeSet<PathBuf> {
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let names = entries.filter(|entry| entry.file_name().to_str().is_some_and(RunRecords::is_record));
+        names
+            .filter_map(|entry| {
+                let text = disk::read(&entry.path(), Links::NotLast, LARGEST_RECORD).ok()??;
+                let record: Value = serde_json::from_slice(&text).ok()?;
+                let has_it = record["everywhere"].as_array()?.iter().any(|one| one == path);
+                record["workspace"].as_str().filter(|_| has_it).map(PathBuf::from)
+            })
+            .filter(|workspace| workspace.is_absolute())
+            .collect()
     }
 
     fn record(&self, place: &RunLocation<'_>) -> PathBuf {
@@ -198,7 +220,7 @@ mod tests {
     fn a_record_is_of_one_line_in_one_place_and_of_one_user() {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let records = RunRecords::new(&one.path().join("state"));
-        records.add(&place("/w", "r1"), b"line\n").unwrap();
+        records.add(&place("/w", "r1"), b"line\n", &[]).unwrap();
         assert_eq!(records.origin(&place("/w", "r1"), b"line\n"), Origin::Own);
         let foreign =
             |records: &RunRecords, place: &RunLocation<'_>, line: &[u8]| records.origin(place, line) != Origin::Own;
@@ -207,7 +229,7 @@ mod tests {
         assert!(foreign(&records, &place("/x", "r1"), b"line\n"));
         // The same record in another user's folder with another key, as if somebody had copied it there.
         let theirs = RunRecords::new(other.path());
-        theirs.add(&place("/w", "r0"), b"line\n").unwrap();
+        theirs.add(&place("/w", "r0"), b"line\n", &[]).unwrap();
         std::fs::copy(records.record(&place("/w", "r1")), theirs.record(&place("/w", "r1"))).unwrap();
         assert!(foreign(&theirs, &place("/w", "r1"), b"line\n"));
         assert_eq!(mode(&records.folder), 0o700);
@@ -217,17 +239,33 @@ mod tests {
     fn the_key_and_the_records_are_for_the_user_alone() {
         let folder = tempfile::tempdir().unwrap();
         let records = RunRecords::new(folder.path());
-        records.add(&place("/w", "r1"), b"line\n").unwrap();
+        records.add(&place("/w", "r1"), b"line\n", &[]).unwrap();
         let key = records.folder.join(KEY);
         assert_eq!((mode(&key), mode(&records.record(&place("/w", "r1")))), (0o600, 0o600));
         // A key that others could have read proves nothing and is not used for new records.
         std::fs::set_permissions(&key, PermissionsExt::from_mode(0o644)).unwrap();
         let Origin::Foreign(why) = records.origin(&place("/w", "r1"), b"line\n") else { panic!("it is taken") };
         assert!(why.contains("only you can read"), "{why}");
-        assert_eq!(records.add(&place("/w", "r2"), b"line\n").unwrap_err().code, Code::ConfigInvalid);
+        assert_eq!(records.add(&place("/w", "r2"), b"line\n", &[]).unwrap_err().code, Code::ConfigInvalid);
         std::fs::remove_file(&key).unwrap();
         std::os::unix::fs::symlink("/dev/zero", &key).unwrap();
-        assert!(records.add(&place("/w", "r2"), b"line\n").is_err());
+        assert!(records.add(&place("/w", "r2"), b"line\n", &[]).is_err());
+    }
+
+    #[test]
+    fn a_workspace_is_found_by_the_documents_that_are_read_everywhere_and_by_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = RunRecords::new(folder.path());
+        let found = |path: &str| records.workspaces_with(path).into_iter().collect::<Vec<_>>();
+        assert_eq!(found("notes/{id}.json"), [] as [PathBuf; 0]);
+        records.add(&place("/w", "r1"), b"line\n", &["notes/{id}.json"]).unwrap();
+        records.add(&place("/w", "r2"), b"line\n", &["notes/{id}.json"]).unwrap();
+        records.add(&place("/x", "r1"), b"line\n", &["other/{id}.json"]).unwrap();
+        records.add(&place("/y", "r1"), b"line\n", &[]).unwrap();
+        std::fs::write(records.folder.join("torn"), "{\"workspace\": \"/z\", \"every").unwrap();
+        std::fs::write(records.folder.join("odd"), r#"{"workspace": "z", "everywhere": ["notes/{id}.json"]}"#).unwrap();
+        assert_eq!(found("notes/{id}.json"), [Path::new("/w")]);
+        assert_eq!(found("other/{id}.json"), [Path::new("/x")]);
     }
 
     #[test]
@@ -237,7 +275,7 @@ mod tests {
         let names: Vec<String> = (0..16).map(|number| format!("r{number}")).collect();
         std::thread::scope(|scope| {
             for name in &names {
-                scope.spawn(|| records.add(&place("/w", name), b"line\n").unwrap());
+                scope.spawn(|| records.add(&place("/w", name), b"line\n", &[]).unwrap());
             }
         });
         for name in &names {

@@ -163,14 +163,15 @@ impl Runs {
         Err(Failure::new(Code::RunBusy, message).hint("end whatever does that"))
     }
 
-    /// Records that the user begins this run here, with this first line. The run's folder must exist.
+    /// Records that the user begins this run here, with this first line, of a flow that reads the documents at these paths everywhere.
+    /// The run's folder must exist.
     ///
     /// # Errors
     ///
     /// As [`RunRecords::add`].
-    pub fn note_own(&self, id: &str, first_line: &[u8]) -> Result<File> {
+    pub fn note_own(&self, id: &str, first_line: &[u8], everywhere: &[&str]) -> Result<File> {
         let folder = self.canonical_folder(id).map_err(|error| Failure::io(&self.folder.join(id), "find", &error))?;
-        self.records.add(&self.location(id, &folder), first_line)
+        self.records.add(&self.location(id, &folder), first_line, everywhere)
     }
 
     /// Tells whether the user began the run whose journal has this first line.

@@ -27,6 +27,8 @@ pub struct Collection {
     pub index: Vec<IndexTable>,
     /// What usually holds for its documents.
     pub expects: Vec<Expectation>,
+    /// Whether the flow may read its documents in the user's other folders, too.
+    pub everywhere: bool,
 }
 
 /// What usually holds for a document. Only `nietz check` reports violations; such a document is still loaded and saved.

@@ -266,6 +266,7 @@ mod tests {
             keys: DocumentKey::new(),
             index: Vec::new(),
             expects: Vec::new(),
+            everywhere: false,
         }
     }
 

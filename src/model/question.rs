@@ -14,7 +14,7 @@ pub struct Question {
     /// The answer that an empty line stands for; shown to the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// For `choose`: the options.
+    /// For `choose`: the options. For `confirm`: what people say for yes and for no, if it is not that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<QuestionOption>,
     /// For `ask`: whether an empty line is an answer. If not, and without a default, the question is asked again.

@@ -16,14 +16,22 @@ pub(crate) type ItemsByFlow = BTreeMap<String, Items>;
 /// its collections.
 pub(crate) type DeclaredPermissions = BTreeMap<String, Value>;
 
-/// Returns what a flow asks for with these permissions and documents at these paths.
+/// Returns what a flow asks for with these permissions and documents at these paths, each with whether it is read everywhere.
 ///
 /// The function goes through whatever permissions there are, so that none can be forgotten here.
-pub(crate) fn items<'a>(permissions: &Permissions, documents: impl Iterator<Item = &'a str>) -> Items {
+pub(crate) fn items<'a>(permissions: &Permissions, documents: impl Iterator<Item = (&'a str, bool)>) -> Items {
     let permissions = serde_json::to_value(permissions).expect("permissions are plain data");
     let mut items = items_of_members(permissions.as_object().into_iter().flatten());
-    items.extend(documents.map(|path| format!("documents={path}")));
+    for (path, everywhere) in documents {
+        items.insert(format!("documents={path}"));
+        items.extend(everywhere.then(|| everywhere_item(path)));
+    }
     items
+}
+
+/// Returns the item for documents that are read in the user's other folders, too.
+pub(crate) fn everywhere_item(path: &str) -> String {
+    format!("everywhere={path}")
 }
 
 /// Returns what `pack.yaml` says that a flow asks for.
@@ -72,6 +80,9 @@ pub(crate) fn describe_item(item: &str) -> String {
         }
         Some(("documents", "{*}")) => "reads and writes any YAML or JSON file in your folder".to_owned(),
         Some(("documents", path)) => format!("reads and writes {path} in your folder"),
+        Some(("everywhere", path)) => {
+            format!("reads {path} in your other folders, too, where a flow that does so was run")
+        }
         Some(("hides", flow)) => format!("is run in place of the bundled flow {flow}"),
         Some(("persona", slug)) => format!("has another persona in place of {slug}, for flows that are not its own"),
         Some(("data", path)) => format!("has its own {path}, for a flow that is not its own"),
@@ -172,13 +183,14 @@ mod tests {
     fn what_is_told_and_what_is_declared_are_the_same_things() {
         let permissions =
             Permissions { llm: true, exec: vec!["cargo".into(), "{validate}".into()], ..Permissions::default() };
-        let asked = items(&permissions, ["notes/{slug}.yaml"].into_iter());
+        let asked = items(&permissions, [("notes/{slug}.yaml", true)].into_iter());
         let declared: DeclaredPermissions = serde_json::from_value(serde_json::json!({
             "llm": true, "git": false, "exec": ["{validate}", "cargo"], "documents": ["notes/{slug}.yaml"],
+            "everywhere": ["notes/{slug}.yaml"],
         }))
         .unwrap();
         assert_eq!(declared_items(&declared), asked);
-        assert!(asked.contains("exec=cargo") && asked.len() == 4, "{asked:?}");
+        assert!(asked.contains("exec=cargo") && asked.len() == 5, "{asked:?}");
         for item in &asked {
             assert_ne!(describe_item(item), *item, "it is said in words");
         }

@@ -59,7 +59,10 @@ pub fn assemble(
     let world = World {
         run: open.run.clone(),
         models: parts.models,
-        store: Store::new(&machine.workspace)?.without(&machine.own_folders()).with_indexes(&machine.indexes()),
+        store: Store::new(&machine.workspace)?
+            .without(&machine.own_folders())
+            .with_indexes(&machine.indexes())
+            .with_folders(machine.folders_with()),
         front: parts.front,
         details: parts.details,
         collections: RefCell::new(flow.context().collections.borrow().clone()),

@@ -129,9 +129,10 @@ impl Session {
         given.iter().try_for_each(|bytes| attachments.put(bytes))?;
         let (first, texts) = open.folded();
         let first = Record::Open(Box::new(first));
+        let everywhere: Vec<&str> = self.flow.manifest.read_everywhere().collect();
         // A run that cannot be recorded as the user's own runs all the same; resuming it takes more options.
         let noted = (kept && !looks)
-            .then(|| writer.render_line(&first).and_then(|line| runs.note_own(&open.run, line)))
+            .then(|| writer.render_line(&first).and_then(|line| runs.note_own(&open.run, line, &everywhere)))
             .transpose();
         let (noted, not_noted) = noted.map_or_else(|failure| (None, Some(failure)), |noted| (noted, None));
         let mut writer = writer.with_companion(noted);

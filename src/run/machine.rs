@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::NaiveDate;
@@ -10,6 +11,7 @@ use chrono::NaiveDate;
 use crate::engine::run_records::RunRecords;
 use crate::engine::runs::Runs;
 use crate::error::{Code, Failure, Result};
+use crate::host::documents::elsewhere::FindFolders;
 use crate::host::keys::{KeysFile, StoredKeys};
 use crate::journal::fault_injection::InjectedFault;
 use crate::model::redact::Redactor;
@@ -244,6 +246,12 @@ impl Machine {
     /// Returns the folder of the records of the runs that the user began.
     pub fn records(&self) -> PathBuf {
         RunRecords::new(&self.folders.state).folder().to_owned()
+    }
+
+    /// Returns what finds the user's folders with documents of a kind that is read everywhere.
+    pub fn folders_with(&self) -> Arc<FindFolders> {
+        let records = RunRecords::new(&self.folders.state);
+        Arc::new(move |path| records.workspaces_with(path))
     }
 
     /// Returns the trees that a flow's personas and quotes come from, nearest first.

@@ -49,6 +49,48 @@ fn what_needs_models_questions_and_documents_alone_asks_for_nothing() {
 }
 
 #[test]
+fn documents_of_other_folders_are_read_where_that_is_declared_and_trusted_and_said_before() {
+    let server = server();
+    let flow = |declared: &str| {
+        format!(
+            "local nietz, documents = require('@nietz'), require('@nietz/documents')\n\
+             local notes = documents.collection('notes')\n\
+             return nietz.flow {{ name = 'reads', summary = 'x',\n\
+             collections = {{ notes = {{ path = 'notes/{{id}}.json', schema = {{ type = 'object' }}, {declared} }} }},\n\
+             run = function(ctx)\n\
+             local found = {{}}\n\
+             notes:each(function(entry) table.insert(found, (entry.folder or 'here') .. ' ' .. entry.path) end, {{ everywhere = true }})\n\
+             notes:save({{ id = 'one' }}, {{ overwrite = true }})\n\
+             return found end }}\n"
+        )
+    };
+    let env = env(&server).flow("reads", &flow("everywhere = true"));
+    let refused = env.nietz(["run", "reads"]).go().exits(5);
+    assert_snapshot!(said(&env, &refused), @"");
+    let plan = env.nietz(["run", "reads", "--plan"]).go().exits(0);
+    assert!(plan.stdout.contains("reads notes/{id}.json in your other folders, too"), "{plan:?}");
+    let other = env.workspace().parent().expect("the workspace is in a folder").join("other");
+    std::fs::create_dir_all(other.join("flows")).expect("a folder can be made");
+    std::fs::copy(env.path("flows/reads.lua"), other.join("flows/reads.lua")).expect("a flow can be copied");
+    let there = other.to_str().expect("it is a text");
+    env.run(["-C", there, "reads", "--trust"]).go().exits(0);
+    let ended = env.run(["reads", "--trust"]).var("NIETZ_RUN", "again").go();
+    assert_eq!(ended.result(), json!([format!("{there} notes/one.json")]));
+
+    env.write("flows/reads.lua", flow(""));
+    let undeclared = env.run(["reads", "--trust"]).var("NIETZ_RUN", "undeclared").go().exits(5);
+    assert_eq!(undeclared.ending()["failure"]["code"], "permission-refused");
+    for wrong in ["everywhere = 1", "everywhere = true, path = '{*}'", "everywhere = true, path = '{id}/a.json'"] {
+        let text = flow(wrong).replace(
+            "path = 'notes/{id}.json', ",
+            if wrong.contains("path") { "" } else { "path = 'notes/{id}.json', " },
+        );
+        env.write("flows/reads.lua", text);
+        env.nietz(["check", "flows/reads.lua"]).go().exits(4);
+    }
+}
+
+#[test]
 fn commands_git_and_files_are_asked_for_once_and_again_for_what_is_new() {
     let server = server();
     let env = env(&server).file("a.txt", "text").flow("reads", &flow("reads", "files = true", READ));

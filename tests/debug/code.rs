@@ -21,10 +21,7 @@ fn files_that_are_named_are_read_with_their_line_numbers() {
             &["I looked into `store.rs` too, and ./notes.txt", "exit", ""],
         )
         .exits(0);
-    says(
-        &ended,
-        &["Read `src/price.py`, 2 lines.", "Read `src/deep/store.rs`, 1 lines.", "Read `notes.txt`, 1 lines."],
-    );
+    says(&ended, &["Read `src/price.py`, 2 lines.", "Read `src/deep/store.rs`, 1 line.", "Read `notes.txt`, 1 line."]);
     assert_eq!(ended.asked(), ["answer", "answer", "reflection"], "nothing else looked like a file");
     assert!(first(&desk).contains("--- src/price.py\n    1  def load(key):\n    2      return cache[key]\n"));
     assert!(!first(&desk).contains("fn store"));
@@ -91,7 +88,7 @@ fn a_file_outside_is_granted_within_the_session_and_nothing_is_paid_for_twice() 
     assert!(prompt.contains(&format!("nietz resume r1 --allow-read {folder}")), "{prompt}");
     let calls = desk.server.calls();
     let ended = desk.env.resume().args(["--allow-read", &folder]).stdin("\nexit\n\n").go().exits(0);
-    says(&ended, &[&format!("Read `{}`, 1 lines.", path.display())]);
+    says(&ended, &[&format!("Read `{}`, 1 line.", path.display())]);
     assert!(all_of(&desk.asked(For::Question)[1]).contains("value_of_other"));
     assert_eq!(desk.asked(For::Question).len(), 2, "{calls} calls before");
 }

@@ -133,3 +133,38 @@ fn a_thousand_sessions_and_more_are_each_counted_once() {
     let found = profile(&desk, &[]);
     assert_eq!((&found["totalSessions"], &found["solvedCount"]), (&json!(1203), &json!(401)));
 }
+
+#[test]
+fn over_all_folders_each_session_counts_once_and_what_is_gone_or_broken_is_named() {
+    let desk = with_scores(&[2.0, 4.0]);
+    let beside = |name: &str| desk.env.workspace().parent().expect("the workspace is in a folder").join(name);
+    let question_in = |folder: &std::path::Path, run: &str| {
+        std::fs::create_dir_all(folder).expect("a folder can be made");
+        let at = folder.to_str().expect("it is a text");
+        desk.call(["-C", at, "it is slow"]).var("NIETZ_RUN", run).stdin("a\nsolved\n\n\n").go().exits(0);
+    };
+    let (other, gone, never) = (beside("other"), beside("gone"), beside("never"));
+    question_in(&other, "r-other");
+    question_in(&gone, "r-gone");
+    // A folder in which nobody was questioned is not looked into, whatever lies there.
+    let files = |folder: &std::path::Path| folder.join(".nietzschian/sessions");
+    std::fs::create_dir_all(files(&never)).expect("a folder can be made");
+    let here = desk.env.path(&format!(".nietzschian/sessions/{}.json", id(1000)));
+    for (folder, name) in [(&never, id(7)), (&other, id(1000))] {
+        std::fs::copy(&here, files(folder).join(format!("{name}.json"))).expect("a session can be copied");
+    }
+    std::fs::write(files(&other).join(format!("{}.json", id(9))), "{").expect("a file can be written");
+    std::fs::remove_dir_all(&gone).expect("the folder can be removed");
+
+    assert_eq!(profile(&desk, &[])["totalSessions"], 2);
+    let all = desk.talk(["profile", "--all"], &[]).exits(0);
+    let found = all.result();
+    // Two of here, one of which the other folder has a copy of, and the one that was questioned there.
+    assert_eq!((&found["totalSessions"], &found["brokenCount"]), (&json!(3), &json!(1)));
+    assert_eq!(found["gone"], json!([gone.to_str()]));
+    let broken = files(&other).join(format!("{}.json", id(9)));
+    assert_eq!(found["broken"][0]["path"], json!(broken.to_str()));
+    says(&all, &["3 sessions total", "Left out, because the folder is gone: 1", gone.to_str().expect("it is a text")]);
+    let french = desk.talk(["profile", "--all", "--lang", "fr"], &[]).exits(0);
+    says(&french, &["Laissé de côté, parce que le dossier n'est plus là : 1"]);
+}

@@ -236,7 +236,7 @@ fn a_misspelt_command_is_no_paid_session() {
 fn what_is_odd_in_a_file_and_breaks_no_reader_is_told_by_check() {
     let good = session(1, "2026-01-01T10:00:00Z", "solved", 7.0);
     type Change<'a> = (&'a dyn Fn(&mut Value), &'a str);
-    let changes: [Change; 6] = [
+    let changes: [Change; 8] = [
         (&|doc| doc["behaviorTags"][0]["dimension"] = json!("rootCauseSpeed"), "counts for evidenceGathering"),
         (&|doc| doc["transcript"][1]["behaviorTags"] = json!(["checked-logs"]), "no tag of the session for turn 2"),
         (&|doc| doc["transcript"][0]["behaviorTags"] = json!([]), "turn 1 has no tag \"guessed-without-evidence\""),
@@ -247,6 +247,20 @@ fn what_is_odd_in_a_file_and_breaks_no_reader_is_told_by_check() {
                 doc["behaviorTags"][0]["turnNumber"] = json!(7);
             },
             "/transcript/0/turnNumber",
+        ),
+        (
+            &|doc| {
+                doc["behaviorTags"][0]["tag"] = json!("made-up");
+                doc["transcript"][0]["behaviorTags"] = json!(["made-up"]);
+            },
+            "\"made-up\" is no dimension's tag in tags.yaml",
+        ),
+        (
+            &|doc| {
+                let scores = json!({"rootCauseSpeed": {"turns": [44], "reason": "You narrowed it down."}});
+                doc["nietz"] = json!({"version": 1, "state": "ended", "scoredBy": "model", "scores": scores});
+            },
+            "there is no turn 44",
         ),
         (&|doc| doc["endTimestamp"] = json!("2025-12-31T10:00:00Z"), "/endTimestamp"),
         (&|doc| doc["schemaVersion"] = json!(99), "99 is newer than 1"),

@@ -79,7 +79,6 @@ fn an_analysis_and_a_fix_read_all_of_it_and_nothing_runs_together() {
             days_late({'due': 3, 'returned': None})
           File "shelf/fines.py", line 5, in days_late
             return loan['returned'] - loan['due']
-        TypeError: unsupported operand type(s) for -: 'NoneType' and 'int'
 
     - test_late (test_shelf.Test.test_late) (test_shelf.py:7): AssertionError
       AssertionError: 2 != 3
@@ -90,7 +89,6 @@ fn an_analysis_and_a_fix_read_all_of_it_and_nothing_runs_together() {
         Traceback (most recent call last):
           File "test_shelf.py", line 7, in test_late
             self.assertEqual(days_late({'due': 3, 'returned': 5}), 3)
-        AssertionError: 2 != 3
 
     Skipped: test_print (test_shelf.Test.test_print)
 
@@ -132,7 +130,6 @@ fn an_analysis_and_a_fix_read_all_of_it_and_nothing_runs_together() {
             days_late({'due': 3, 'returned': None})
           File "shelf/fines.py", line 5, in days_late
             return loan['returned'] - loan['due']
-        TypeError: unsupported operand type(s) for -: 'NoneType' and 'int'
 
     Tests that fail for other causes have their turn later: 1.
 
@@ -182,7 +179,6 @@ fn an_analysis_and_a_fix_read_all_of_it_and_nothing_runs_together() {
             days_late({'due': 3, 'returned': None})
           File "shelf/fines.py", line 5, in days_late
             return loan.get('returned') - loan['due']
-        TypeError: unsupported operand type(s) for -: 'NoneType' and 'int'
 
     - test_late (test_shelf.Test.test_late) (test_shelf.py:7): AssertionError
       AssertionError: 2 != 3
@@ -193,7 +189,6 @@ fn an_analysis_and_a_fix_read_all_of_it_and_nothing_runs_together() {
         Traceback (most recent call last):
           File "test_shelf.py", line 7, in test_late
             self.assertEqual(days_late({'due': 3, 'returned': 5}), 3)
-        AssertionError: 2 != 3
 
     Skipped: test_print (test_shelf.Test.test_print)
 

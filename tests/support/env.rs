@@ -118,7 +118,7 @@ impl Env {
         let runs = Runs::new(&workspace, RunRecords::new(&self.home()));
         let journal = std::fs::read(runs.journal(run)).expect("there is a journal");
         let end = journal.iter().position(|byte| *byte == b'\n').expect("its first line is whole");
-        runs.note_own(run, &journal[..=end]).expect("the home can be written");
+        runs.note_own(run, &journal[..=end], &[]).expect("the home can be written");
     }
 
     /// Reads the journal of the test's run.

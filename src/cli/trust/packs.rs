@@ -41,7 +41,10 @@ pub(super) fn add(machine: &Machine, name: &str, allow: &[String]) -> Result<Exi
 pub(in crate::cli) fn asked_items(manifest: &Manifest) -> Items {
     permission_items::items(
         &manifest.permissions,
-        manifest.collections.values().map(|declared| declared.collection.path.as_str()),
+        manifest
+            .collections
+            .values()
+            .map(|declared| (declared.collection.path.as_str(), declared.collection.everywhere)),
     )
 }
 

@@ -1,6 +1,6 @@
 //! The permission items that a flow asks for in the folder that it comes from and in the workspace.
 //!
-//! Models, questions and documents need no trust. Commands, git and files do, and so does everything in a folder that
+//! Models, questions and documents need no trust. Commands, git, files and documents of other folders do, and so does everything in a folder that
 //! overrides what is bundled or belongs to a pack: a flow, a persona, quotes, a prompt or data file, a setting, a model.
 
 use std::collections::BTreeMap;
@@ -177,6 +177,7 @@ fn hidden_flow<'a>(flow: &'a Flow, invocation: &Invocation) -> Option<&'a str> {
 fn permissions(flow: &Flow) -> Items {
     let mut items = permission_items::items(&flow.manifest.permissions, std::iter::empty());
     items.remove(Permission::Llm.name());
+    items.extend(flow.manifest.read_everywhere().map(permission_items::everywhere_item));
     items
 }
 

@@ -6,6 +6,7 @@
 //! - `validation` decides what makes a document valid, `version` tells old from new;
 //! - `read` loads; `save` shapes and writes and `rows` appends at the `tail`, both under a `lock`;
 //! - `scan` goes through a large collection page by page;
+//! - `elsewhere` scans the user's other folders, for collections that are read everywhere;
 //! - `references` finds rows that refer to nothing, `query` runs SQL over rows, `sql` prepares the text for SQLite;
 //! - `index` keeps tables of the contents of documents, for queries over many of them;
 //! - `disk` is the only module that touches files.
@@ -13,6 +14,7 @@
 //! This module knows neither Lua nor the journal, and no kind of document in particular.
 
 mod disk;
+pub(crate) mod elsewhere;
 mod index;
 mod validation;
 mod list;
@@ -55,6 +57,9 @@ pub struct Store {
     place: DocumentRoot,
     /// The folder of the indexes of this workspace.
     indexes: PathBuf,
+    /// Nietz's own folders, as they were given.
+    own_folders: Vec<PathBuf>,
+    elsewhere: elsewhere::Elsewhere,
     schemas: SchemaCache,
     patience: Duration,
     /// The page of a collection that a thread reads ahead for the next call of `scan`.
@@ -76,6 +81,8 @@ impl Store {
         Ok(Store {
             indexes: place.root.join(".nietz/index"),
             place,
+            own_folders: Vec::new(),
+            elsewhere: elsewhere::Elsewhere::default(),
             schemas: SchemaCache::default(),
             patience: PATIENCE,
             prefetch: Mutex::default(),
@@ -87,6 +94,7 @@ impl Store {
     /// Sets nietz's own folders, which hold no documents, wherever they are.
     pub fn without(mut self, folders: &[PathBuf]) -> Store {
         self.place.exclude(folders);
+        self.own_folders = folders.to_vec();
         self
     }
 

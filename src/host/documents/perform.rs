@@ -1,9 +1,12 @@
 //! Performs the document requests of a flow with the store's methods.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Store;
+use super::elsewhere::OtherFolder;
 use super::query::QueryResult;
 use super::rows::Appended;
 use crate::error::{Code, Failure, Result};
@@ -21,6 +24,7 @@ pub enum DocumentOutcome {
     Page(Page),
     Appended(Appended),
     Rows(Vec<Value>),
+    Folders(Vec<OtherFolder>),
     Answer(QueryResult),
     Deleted,
 }
@@ -56,9 +60,14 @@ impl Store {
                 })
             }
             DocumentOp::List { collection } => DocumentOutcome::Listed(self.list(&named(&collection)?)?),
-            DocumentOp::Scan { collection, fields, after } => {
-                DocumentOutcome::Page(self.scan(&named(&collection)?, fields.as_ref(), after.as_deref())?)
+            DocumentOp::Scan { collection, fields, after, folder } => {
+                let (collection, fields, after) = (named(&collection)?, fields.as_ref(), after.as_deref());
+                DocumentOutcome::Page(match folder {
+                    None => self.scan(&collection, fields, after)?,
+                    Some(folder) => self.scan_elsewhere(&collection, Path::new(&folder), fields, after)?,
+                })
             }
+            DocumentOp::Folders { collection } => DocumentOutcome::Folders(self.other_folders(&named(&collection)?)?),
             DocumentOp::Append { collection, key, row } => {
                 DocumentOutcome::Appended(self.append(&named(&collection)?, &key, &row, None)?)
             }
@@ -86,6 +95,7 @@ impl Store {
             | DocumentOp::Save { .. }
             | DocumentOp::List { .. }
             | DocumentOp::Scan { .. }
+            | DocumentOp::Folders { .. }
             | DocumentOp::Rows { .. }
             | DocumentOp::Delete { .. }
             | DocumentOp::Query { .. } => None,
@@ -110,6 +120,7 @@ impl Store {
             | DocumentOp::Save { .. }
             | DocumentOp::List { .. }
             | DocumentOp::Scan { .. }
+            | DocumentOp::Folders { .. }
             | DocumentOp::Rows { .. }
             | DocumentOp::Delete { .. }
             | DocumentOp::Query { .. } => None,

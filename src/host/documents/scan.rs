@@ -66,16 +66,7 @@ impl Store {
         fields: Option<&BTreeMap<String, String>>,
         after: Option<&str>,
     ) -> Result<Page> {
-        if collection.format == Format::Jsonl {
-            let message = format!("the collection `{}` holds rows, not documents", collection.name);
-            return Err(Failure::new(Code::RequestInvalid, message).hint("ask for its `rows`"));
-        }
-        let reader = PageReader {
-            place: self.place.clone(),
-            collection: collection.clone(),
-            schema: self.schema_for_reading(collection)?,
-            parts: fields.map(Projection::new),
-        };
+        let reader = self.page_reader(collection, fields)?;
         let mut prefetch = self.prefetch.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = |prefetch: &Prefetch| {
             Some(prefetch.after.as_str()) == after
@@ -93,6 +84,29 @@ impl Store {
             *prefetch = Some(Prefetch { collection: collection.clone(), fields, after, page });
         }
         Ok(page)
+    }
+
+    /// As [`Store::scan`], without reading ahead.
+    pub(super) fn scan_page(
+        &self,
+        collection: &Collection,
+        fields: Option<&BTreeMap<String, String>>,
+        after: Option<&str>,
+    ) -> Result<Page> {
+        Ok(self.page_reader(collection, fields)?.page(after, PendingPaths::default())?.0)
+    }
+
+    fn page_reader(&self, collection: &Collection, fields: Option<&BTreeMap<String, String>>) -> Result<PageReader> {
+        if collection.format == Format::Jsonl {
+            let message = format!("the collection `{}` holds rows, not documents", collection.name);
+            return Err(Failure::new(Code::RequestInvalid, message).hint("ask for its `rows`"));
+        }
+        Ok(PageReader {
+            place: self.place.clone(),
+            collection: collection.clone(),
+            schema: self.schema_for_reading(collection)?,
+            parts: fields.map(Projection::new),
+        })
     }
 }
 

@@ -25,6 +25,7 @@ pub(super) fn collection(path: &str) -> Collection {
         keys: [("slug".to_owned(), "/slug".to_owned())].into(),
         index: Vec::new(),
         expects: Vec::new(),
+        everywhere: false,
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn parse(question: &Question, text: &str) -> Result<Said, String> {
     match question.kind {
         QuestionKind::Ask => Ok(Value::from(said)),
         QuestionKind::Choose => choose(&question.options, &said).map(|choice| Value::from(choice.value.as_str())),
-        QuestionKind::Confirm => confirm(&said),
+        QuestionKind::Confirm => confirm(question, &said),
     }
     .map(Said::Answer)
 }
@@ -120,9 +120,14 @@ fn is_answer_still(question: &Question, before: &Value) -> bool {
 pub(crate) fn hint(question: &Question) -> String {
     let default = default(question);
     let empty = match (question.kind, &default) {
-        (QuestionKind::Confirm, Some(Value::Bool(true))) => " (Y/n)".to_owned(),
-        (QuestionKind::Confirm, Some(_)) => " (y/N)".to_owned(),
-        (QuestionKind::Confirm, None) => " (y/n)".to_owned(),
+        (QuestionKind::Confirm, default) => {
+            let [yes, no] = yes_and_no_keys(question);
+            match default {
+                Some(Value::Bool(true)) => format!(" ({}/{no})", yes.to_uppercase()),
+                Some(_) => format!(" ({yes}/{})", no.to_uppercase()),
+                None => format!(" ({yes}/{no})"),
+            }
+        }
         (QuestionKind::Ask, Some(value)) => match display_text(question, value) {
             text if text.is_empty() => " [↵]".to_owned(),
             text if question.before.is_some() => format!(" [{}]", excerpt(&text)),
@@ -141,7 +146,7 @@ pub(crate) fn allowed_answers(question: &Question) -> String {
         QuestionKind::Ask if !question.commands.is_empty() => "any text, or a command (`/help` lists them)".to_owned(),
         QuestionKind::Ask if question.optional => "any text, or nothing".to_owned(),
         QuestionKind::Ask => "any text".to_owned(),
-        QuestionKind::Confirm => "yes or no".to_owned(),
+        QuestionKind::Confirm => yes_and_no(question).join(" or "),
         QuestionKind::Choose => {
             let values: Vec<String> = question.options.iter().map(|choice| excerpt(&choice.value)).collect();
             match values.as_slice() {
@@ -165,8 +170,7 @@ pub(crate) fn refusal(question: &Question, why: &str) -> String {
 /// Returns an answer as a person reads it: the label of an option, yes or no, or the text itself.
 pub(crate) fn display_text(question: &Question, answer: &Value) -> String {
     match answer {
-        Value::Bool(true) => "yes".to_owned(),
-        Value::Bool(false) => "no".to_owned(),
+        Value::Bool(said) => yes_and_no(question)[usize::from(!said)].clone(),
         Value::String(text) => {
             let chosen = question.options.iter().find(|choice| choice.value == *text);
             clean(chosen.map_or(text, |choice| &choice.label))
@@ -251,12 +255,49 @@ fn choose<'a>(options: &'a [QuestionOption], text: &str) -> Result<&'a QuestionO
     }
 }
 
-fn confirm(text: &str) -> Result<Value, String> {
-    match text.to_lowercase().as_str() {
-        "y" | "yes" | "true" | "1" => Ok(Value::from(true)),
-        "n" | "no" | "false" | "0" => Ok(Value::from(false)),
-        _ => Err(format!("`{}` is neither yes nor no", excerpt(text))),
+/// Returns what people say for yes and for no: the flow's words, else the English ones.
+pub(crate) fn yes_and_no(question: &Question) -> [String; 2] {
+    match question.options.as_slice() {
+        [yes, no] if question.kind == QuestionKind::Confirm => [clean(yes.label.trim()), clean(no.label.trim())],
+        _ => ["yes".to_owned(), "no".to_owned()],
     }
+}
+
+/// Returns the letters for yes and no: the first ones of the words, if they differ.
+pub(crate) fn yes_and_no_keys(question: &Question) -> [char; 2] {
+    let first = |word: &String| word.chars().next().and_then(|letter| letter.to_lowercase().next());
+    match yes_and_no(question).each_ref().map(first) {
+        [Some(yes), Some(no)] if yes != no => [yes, no],
+        _ => ['y', 'n'],
+    }
+}
+
+/// Returns the answer that a letter is, if it is one. The English letters count where the flow's own words leave them free.
+pub(crate) fn confirmed_by(question: &Question, letter: char) -> Option<bool> {
+    let [yes, no] = yes_and_no_keys(question);
+    match letter.to_lowercase().next()? {
+        letter if letter == yes => Some(true),
+        letter if letter == no => Some(false),
+        'y' => Some(true),
+        'n' => Some(false),
+        _ => None,
+    }
+}
+
+fn confirm(question: &Question, text: &str) -> Result<Value, String> {
+    let (lower, words) = (text.to_lowercase(), yes_and_no(question));
+    let mut letters = lower.chars();
+    let said = match (letters.next(), letters.next()) {
+        (Some(letter), None) if letter.is_alphabetic() => confirmed_by(question, letter),
+        _ if lower == words[0].to_lowercase() => Some(true),
+        _ if lower == words[1].to_lowercase() => Some(false),
+        _ => match lower.as_str() {
+            "yes" | "true" | "1" => Some(true),
+            "no" | "false" | "0" => Some(false),
+            _ => None,
+        },
+    };
+    said.map(Value::from).ok_or_else(|| format!("`{}` is neither {}", excerpt(text), words.join(" nor ")))
 }
 
 #[cfg(test)]
@@ -339,6 +380,28 @@ mod tests {
         assert_eq!(parse(&confirm, ""), Ok(json!(false)));
         assert_eq!(parse(&confirm, "Y"), Ok(json!(true)));
         assert!(parse(&confirm, "perhaps").is_err());
+    }
+
+    #[test]
+    fn yes_and_no_are_said_in_the_words_of_the_flow_and_in_english() {
+        let sure = |yes: &str, no: &str| {
+            question(json!({"id": "a", "type": "confirm", "prompt": "?", "default": true, "options": [
+                {"value": "true", "label": yes}, {"value": "false", "label": no},
+            ]}))
+        };
+        let french = sure("oui", "non");
+        for (typed, said) in
+            [("oui", true), ("O", true), ("yes", true), ("y", true), ("Non", false), ("n", false), ("no", false)]
+        {
+            assert_eq!(parse(&french, typed), Ok(json!(said)), "{typed}");
+        }
+        assert_eq!(super::hint(&french), " (O/n)");
+        assert_eq!(super::display_text(&french, &json!(true)), "oui");
+        assert_eq!(parse(&french, "si"), Err("`si` is neither oui nor non".to_owned()));
+        // Words that begin alike have no letters of their own, and a letter of the flow's comes before an English one.
+        let alike = sure("na klar", "nein");
+        assert_eq!((super::hint(&alike), parse(&alike, "n")), (" (Y/n)".to_owned(), Ok(json!(false))));
+        assert_eq!(parse(&sure("nai", "ochi"), "n"), Ok(json!(true)));
     }
 
     #[test]

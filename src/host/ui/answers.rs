@@ -130,7 +130,7 @@ impl Answers {
         while let Some(value) = self.take(&question.id) {
             match answer::check(question, &value).map_err(|why| answer::invalid_failure(question, &why))? {
                 Said::Answer(value) => return Ok(value),
-                Said::Help => self.inner.show(&Event::Notice { text: help::lines(question).join("\n") }),
+                Said::Help => self.inner.show(&Event::Notice { text: help::lines(question, "").join("\n") }),
             }
             if !self.has_turns(&question.id) {
                 break;

@@ -5,32 +5,70 @@ use crate::model::question::{Question, QuestionKind, TypedCommand};
 use crate::model::text::line;
 use crate::model::typed;
 
-/// Returns the help for a question, in lines.
-pub(super) fn lines(question: &Question) -> Vec<String> {
+/// What help says in one language.
+struct Words {
+    any_text: &'static str,
+    any_text_but: &'static str,
+    a_command: &'static str,
+    an_option: &'static str,
+    enter: &'static str,
+    enter_too: &'static str,
+    or: &'static str,
+    shows_this: &'static str,
+    answers_with: &'static str,
+}
+
+const ENGLISH: Words = Words {
+    any_text: "Any text is an answer.",
+    any_text_but: "Any text is an answer, but for these commands:",
+    a_command: "One of these commands, with or without its slash:",
+    an_option: "One of these, by its number, its name or its beginning:",
+    enter: "Enter alone:",
+    enter_too: "Enter alone is an answer, too",
+    or: "or",
+    shows_this: "shows this",
+    answers_with: "answers with TEXT, whatever it begins with",
+};
+
+const FRENCH: Words = Words {
+    any_text: "Tout texte est une réponse.",
+    any_text_but: "Tout texte est une réponse, sauf ces commandes :",
+    a_command: "Une de ces commandes, avec ou sans sa barre :",
+    an_option: "L'un d'eux, par son numéro, son nom ou son début :",
+    enter: "Entrée seule :",
+    enter_too: "Entrée seule est une réponse aussi",
+    or: "ou",
+    shows_this: "montre ceci",
+    answers_with: "répond TEXT, quel que soit son début",
+};
+
+/// Returns the help for a question, in lines, in a language; in English where there are no words of it.
+pub(super) fn lines(question: &Question, lang: &str) -> Vec<String> {
+    let words = if lang == "fr" { &FRENCH } else { &ENGLISH };
     let mut out = match question.kind {
-        QuestionKind::Ask if question.commands.is_empty() => vec!["Any text is an answer.".to_owned()],
-        QuestionKind::Ask if question.commands_only => {
-            vec!["One of these commands, with or without its slash:".to_owned()]
+        QuestionKind::Ask if question.commands.is_empty() => vec![words.any_text.to_owned()],
+        QuestionKind::Ask if question.commands_only => vec![words.a_command.to_owned()],
+        QuestionKind::Ask => vec![words.any_text_but.to_owned()],
+        QuestionKind::Confirm => {
+            let or = format!(" {} ", words.or);
+            let keys = answer::yes_and_no_keys(question).map(String::from);
+            vec![format!("{}, {}", answer::yes_and_no(question).join(&or), keys.join(&or))]
         }
-        QuestionKind::Ask => vec!["Any text is an answer, but for these commands:".to_owned()],
-        QuestionKind::Confirm => vec!["yes or no, y or n".to_owned()],
-        QuestionKind::Choose => options(question),
+        QuestionKind::Choose => options(question, words),
     };
-    out.extend(commands(question));
+    out.extend(commands(question, words));
     let default = answer::default(question);
     out.extend(match default.map(|value| answer::display_text(question, &value)) {
-        Some(shown) if !shown.is_empty() => Some(format!("Enter alone: {}", line(&shown))),
-        Some(_) => Some("Enter alone is an answer, too".to_owned()),
-        None if question.kind == QuestionKind::Ask && question.optional => {
-            Some("Enter alone is an answer, too".to_owned())
-        }
+        Some(shown) if !shown.is_empty() => Some(format!("{} {}", words.enter, line(&shown))),
+        Some(_) => Some(words.enter_too.to_owned()),
+        None if question.kind == QuestionKind::Ask && question.optional => Some(words.enter_too.to_owned()),
         None => None,
     });
     out
 }
 
-fn options(question: &Question) -> Vec<String> {
-    let mut out = vec!["One of these, by its number, its name or its beginning:".to_owned()];
+fn options(question: &Question, words: &Words) -> Vec<String> {
+    let mut out = vec![words.an_option.to_owned()];
     for (index, option) in question.options.iter().enumerate() {
         let (value, label) = (line(&option.value), line(&option.label));
         let name = if value == label { String::new() } else { format!("{value}: ") };
@@ -40,13 +78,13 @@ fn options(question: &Question) -> Vec<String> {
     out
 }
 
-fn commands(question: &Question) -> Vec<String> {
+fn commands(question: &Question, words: &Words) -> Vec<String> {
     if question.commands.is_empty() {
         return Vec::new();
     }
     let own: Vec<(String, String)> =
         question.commands.iter().map(|command| (line(&typed::usage(command)).into_owned(), summary(command))).collect();
-    let others = [("/help", "shows this"), ("\\TEXT", "answers with TEXT, whatever it begins with")];
+    let others = [("/help", words.shows_this), ("\\TEXT", words.answers_with)];
     let others = &others[..if question.commands_only { 1 } else { 2 }];
     let others = others.iter().filter(|(usage, _)| !own.iter().any(|(own, _)| own == usage));
     let others: Vec<(String, String)> = others.map(|(usage, told)| ((*usage).to_owned(), (*told).to_owned())).collect();
@@ -76,7 +114,7 @@ mod tests {
     fn help_tells_the_ways_to_answer() {
         let plain = question(json!({"id": "a", "type": "ask", "prompt": "?", "default": "Bob"}));
         let all: Vec<String> =
-            [next(), plain, shape(), save()].iter().map(|question| lines(question).join("\n")).collect();
+            [next(), plain, shape(), save()].iter().map(|question| lines(question, "en").join("\n")).collect();
         assert_snapshot!(all.join("\n\n"), @r"
         Any text is an answer, but for these commands:
           /idea TEXT            adds an idea of yours

@@ -93,7 +93,7 @@ impl Json {
             let given = self.next(question).await?;
             match answer::check(question, &given) {
                 Ok(Said::Answer(value)) => return Ok(value),
-                Ok(Said::Help) => self.notice(help::lines(question).join("\n")),
+                Ok(Said::Help) => self.notice(help::lines(question, "").join("\n")),
                 Err(why) => {
                     let (id, why) = (excerpt(&question.id), answer::refusal(question, &why));
                     self.notice(format!("the answer to `{id}` is not valid: {why}"));

@@ -169,7 +169,7 @@ impl Pipe {
                 output.put(&format!("{after}{}\n", safe(&line)));
             }
             match answer::parse(question, &line) {
-                Ok(Said::Help) => output.put(&indented(&help::lines(question))),
+                Ok(Said::Help) => output.put(&indented(&help::lines(question, &self.lang.borrow()))),
                 Ok(Said::Answer(value)) => {
                     let meant = answer::display_text(question, &value);
                     if line.trim().is_empty() && !meant.is_empty() && self.questions == QuestionMode::Echoed {

@@ -36,6 +36,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("save", save)?
         .effect("list", list)?
         .effect("scan", scan)?
+        .effect("folders", folders)?
         .pure("parts", parts)?
         .effect("append", append)?
         .effect("rows", rows)?
@@ -252,9 +253,19 @@ fn scan(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "documents.each", values);
     let name = args.text(0)?;
     collection(lua, &name)?;
-    let effect =
-        Effect::Documents(DocumentOp::Scan { collection: name, fields: fields(&args, 1)?, after: args.maybe_text(2)? });
+    let effect = Effect::Documents(DocumentOp::Scan {
+        collection: name,
+        fields: fields(&args, 1)?,
+        after: args.maybe_text(2)?,
+        folder: args.maybe_text(3)?,
+    });
     Ok(Request::Effect(Box::new(effect), convert::to_lua))
+}
+
+fn folders(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let name = Args::new(lua, "documents.each", values).text(0)?;
+    collection(lua, &name)?;
+    Ok(Request::Effect(Box::new(Effect::Documents(DocumentOp::Folders { collection: name })), convert::to_lua))
 }
 
 /// Returns the fields that `each` asks for, of a document that was migrated in memory.

@@ -209,12 +209,23 @@ struct ConfirmOptions {
     id: String,
     prompt: String,
     default: Option<bool>,
+    yes: Option<String>,
+    no: Option<String>,
 }
 
 fn confirm(lua: &Lua, values: MultiValue) -> Result<Request> {
     let asked: ConfirmOptions = Args::new(lua, "ui.confirm", values).data(0, "question")?;
+    let word = |value: &str, label: String| QuestionOption { value: value.to_owned(), label, hint: None };
+    let options = match (asked.yes, asked.no) {
+        (None, None) => Vec::new(),
+        (Some(yes), Some(no)) if ![&yes, &no].iter().any(|word| word.trim().is_empty()) && yes != no => {
+            vec![word("true", yes), word("false", no)]
+        }
+        _ => return Err(invalid("ui.confirm: give both words, `yes` and `no`, or none of them")),
+    };
     question(Question {
         default: asked.default.map(Value::from),
+        options,
         ..Question::new(asked.id, QuestionKind::Confirm, asked.prompt)
     })
 }

@@ -40,7 +40,7 @@ pub(super) fn read_collection(reader: &ManifestReader<'_>, name: &str, table: &T
     reader.keep(check_fields(
         table,
         &what,
-        &["path", "format", "schema", "formats", "keys", "version", "rules", "index", "expects"],
+        &["path", "format", "schema", "formats", "keys", "version", "rules", "index", "expects", "everywhere"],
     ));
     let path = reader.keep(text(table, &what, "path")).unwrap_or_default();
     let format = match table.raw_get::<Option<String>>("format").ok().flatten().as_deref() {
@@ -105,8 +105,27 @@ pub(super) fn read_collection(reader: &ManifestReader<'_>, name: &str, table: &T
         }
         _ => return Err(invalid(format!("{what}: formats must be on-save or never"))),
     };
-    let collection = Collection { name: name.to_owned(), path, format, schema, version, keys, index, expects };
+    let everywhere = read_everywhere(&what, table, format, &path)?;
+    let collection =
+        Collection { name: name.to_owned(), path, format, schema, version, keys, index, expects, everywhere };
     Ok(DeclaredCollection { collection, schema_path, formats, migrations, rules, remarks })
+}
+
+/// Tells whether a collection is read in the user's other folders, too. What is read there is of a known kind, in a place of its own:
+/// data that a schema describes, below a folder with a fixed name.
+fn read_everywhere(what: &str, table: &Table, format: Format, path: &str) -> Result<bool> {
+    match table.raw_get::<LuaValue>("everywhere") {
+        Ok(LuaValue::Nil | LuaValue::Boolean(false)) => return Ok(false),
+        Ok(LuaValue::Boolean(true)) => {}
+        _ => return Err(invalid(format!("{what}: everywhere must be true or false"))),
+    }
+    let is_fixed = path.split_once('/').is_some_and(|(top, _)| !top.contains('{'));
+    match format {
+        Format::Yaml | Format::Json if is_fixed => Ok(true),
+        _ => Err(invalid(format!(
+            "{what}: only documents in YAML or JSON, below a folder with a fixed name, are read everywhere"
+        ))),
+    }
 }
 
 /// Refuses a place in a document that is no JSON pointer.

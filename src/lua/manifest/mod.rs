@@ -120,6 +120,12 @@ fn check_fields(table: &Table, what: &str, known: &[&str]) -> Result<()> {
 }
 
 impl Manifest {
+    /// Returns the paths of the documents that are read in the user's other folders, too.
+    pub fn read_everywhere(&self) -> impl Iterator<Item = &str> {
+        let everywhere = self.collections.values().filter(|declared| declared.collection.everywhere);
+        everywhere.map(|declared| declared.collection.path.as_str())
+    }
+
     /// Reads the table that `nietz.flow` was called with.
     ///
     /// # Errors

@@ -35,6 +35,12 @@ pub enum DocumentOp {
         fields: Option<BTreeMap<String, String>>,
         /// The path behind which the page begins.
         after: Option<String>,
+        /// The folder of the user's whose documents they are, if it is another one than the workspace.
+        folder: Option<String>,
+    },
+    /// Where documents like a collection's are, beside the workspace.
+    Folders {
+        collection: String,
     },
     Append {
         collection: String,
@@ -68,6 +74,7 @@ impl EffectFacts for DocumentOp {
             DocumentOp::Save { .. } => "save",
             DocumentOp::List { .. } => "list",
             DocumentOp::Scan { .. } => "scan",
+            DocumentOp::Folders { .. } => "folders",
             DocumentOp::Append { .. } => "append",
             DocumentOp::Rows { .. } => "rows",
             DocumentOp::Delete { .. } => "delete",
@@ -83,6 +90,7 @@ impl EffectFacts for DocumentOp {
             | DocumentOp::Save { .. }
             | DocumentOp::List { .. }
             | DocumentOp::Scan { .. }
+            | DocumentOp::Folders { .. }
             | DocumentOp::Rows { .. }
             | DocumentOp::Delete { .. }
             | DocumentOp::Query { .. } => Recovery::Retry,
@@ -95,6 +103,7 @@ impl EffectFacts for DocumentOp {
             DocumentOp::Load { .. }
             | DocumentOp::List { .. }
             | DocumentOp::Scan { .. }
+            | DocumentOp::Folders { .. }
             | DocumentOp::Rows { .. }
             | DocumentOp::Query { .. } => true,
             DocumentOp::Save { .. } | DocumentOp::Append { .. } | DocumentOp::Delete { .. } => false,
@@ -119,7 +128,9 @@ impl EffectFacts for DocumentOp {
             DocumentOp::Load { collection, key } | DocumentOp::Rows { collection, key } => {
                 Dependencies { reads: vec![document(collection, key)], writes: Vec::new() }
             }
-            DocumentOp::List { collection } | DocumentOp::Scan { collection, .. } => {
+            DocumentOp::List { collection }
+            | DocumentOp::Scan { collection, .. }
+            | DocumentOp::Folders { collection } => {
                 Dependencies { reads: vec![collection.clone()], writes: Vec::new() }
             }
             // A query depends on whole collections, whatever the placeholders of their paths are.
@@ -139,6 +150,7 @@ impl EffectFacts for DocumentOp {
             DocumentOp::Load { .. }
             | DocumentOp::List { .. }
             | DocumentOp::Scan { .. }
+            | DocumentOp::Folders { .. }
             | DocumentOp::Rows { .. }
             | DocumentOp::Delete { .. }
             | DocumentOp::Query { .. } => None,
@@ -151,6 +163,7 @@ impl EffectFacts for DocumentOp {
             DocumentOp::Load { .. }
             | DocumentOp::List { .. }
             | DocumentOp::Scan { .. }
+            | DocumentOp::Folders { .. }
             | DocumentOp::Rows { .. }
             | DocumentOp::Delete { .. }
             | DocumentOp::Query { .. } => None,
@@ -168,9 +181,14 @@ impl EffectFacts for DocumentOp {
                 request
             }
             DocumentOp::List { collection } => json!({ "collection": collection }),
-            DocumentOp::Scan { collection, fields, after } => {
-                json!({ "collection": collection, "fields": fields, "after": after })
+            DocumentOp::Scan { collection, fields, after, folder } => {
+                let mut request = json!({ "collection": collection, "fields": fields, "after": after });
+                if let Some(folder) = folder {
+                    request["folder"] = json!(folder);
+                }
+                request
             }
+            DocumentOp::Folders { collection } => json!({ "collection": collection }),
             DocumentOp::Append { collection, key, row } => json!({ "collection": collection, "key": key, "row": row }),
             DocumentOp::Rows { collection, key } => json!({ "collection": collection, "key": key }),
             DocumentOp::Delete { collection, key, expect } => {
@@ -205,8 +223,8 @@ impl EffectFacts for DocumentOp {
                     document.problem.iter_mut().for_each(|problem| cleaner.text(problem));
                 }
             }
-            // They hold no free text: only names of collections.
-            DocumentOp::List { .. } | DocumentOp::Scan { .. } => {}
+            // They hold names of collections, and the path of a folder, which has to be found again as it is.
+            DocumentOp::List { .. } | DocumentOp::Scan { .. } | DocumentOp::Folders { .. } => {}
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{EffectFacts, Recovery, ReplayClass, ReplayDisplay, plain};
 use crate::error::Result;
-use crate::model::question::Question;
+use crate::model::question::{Question, QuestionKind};
 use crate::model::redact::Cleaner;
 
 /// What a flow shows to a person or asks of them.
@@ -82,9 +82,15 @@ impl EffectFacts for UiOp {
             UiOp::Status { text } => json!({ "text": text }),
             UiOp::Attended => json!({}),
             UiOp::Progress { label, done, total } => json!({ "label": label, "done": done, "total": total }),
-            // What may be typed in place of an answer is no part of what is asked: where a flow offers more, what was
-            // answered stays answered.
-            UiOp::Ask(question) => plain(&Question { commands: Vec::new(), before: None, ..question.clone() }),
+            // What may be typed in place of an answer is no part of what is asked, nor are the words for yes and no: where a flow
+            // offers more, what was answered stays answered.
+            UiOp::Ask(question) => {
+                let mut asked = Question { commands: Vec::new(), before: None, ..question.clone() };
+                if asked.kind == QuestionKind::Confirm {
+                    asked.options.clear();
+                }
+                plain(&asked)
+            }
         }
     }
 

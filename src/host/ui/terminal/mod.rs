@@ -151,8 +151,10 @@ impl Terminal {
                 }
                 PromptOutcome::Help => {
                     let width = state.screen.width();
-                    let lines: Vec<_> =
-                        help::lines(question).iter().flat_map(|line| wrap_text(line, Style::new(), width)).collect();
+                    let lines: Vec<_> = help::lines(question, &self.lang.borrow())
+                        .iter()
+                        .flat_map(|line| wrap_text(line, Style::new(), width))
+                        .collect();
                     state.print(&lines, LineKind::Note, LineKind::Note);
                 }
                 PromptOutcome::Answered(value) => break Some(value),

@@ -209,10 +209,12 @@ impl Prompt {
 
     fn confirm(&mut self, key: &KeyPress) -> PromptOutcome {
         match key {
-            KeyPress::Char('y' | 'Y') if self.editor.text().is_empty() => PromptOutcome::Answered(Value::from(true)),
-            KeyPress::Char('n' | 'N') if self.editor.text().is_empty() => PromptOutcome::Answered(Value::from(false)),
             KeyPress::Char(c) if *c != '/' && self.editor.text().is_empty() => {
-                self.note = Some(StyledLine::new("press y or n", ERROR));
+                if let Some(said) = answer::confirmed_by(&self.question, *c) {
+                    return PromptOutcome::Answered(Value::from(said));
+                }
+                let [yes, no] = answer::yes_and_no_keys(&self.question);
+                self.note = Some(StyledLine::new(&format!("{yes} / {no}"), ERROR));
                 PromptOutcome::Open
             }
             // Only `/help` is more than a key.

@@ -38,14 +38,37 @@ export type Entry = {
 	idea: number?,
 }
 
+--- An entry without its id.
+export type New = {
+	kind: string,
+	text: string,
+	by: string,
+	turn: number,
+	quote: string?,
+	why: string?,
+	rejected: string?,
+	owner: string?,
+	date: string?,
+	score: number?,
+	idea: number?,
+}
+
 --- `last` is the last id that was given, also where its entry is gone.
 export type Ledger = { last: number, entries: { Entry } }
 
---- What a model proposes after a turn. `words` are the quote.
-export type Proposal = {
-	entries: { { [string]: any } }?,
-	revoked: { { [string]: any } }?,
+--- What a model proposes after a turn: new entries, and the ids of those that the turn revoked, each with its quote.
+export type Proposed = {
+	kind: string,
+	text: string?,
+	quote: string?,
+	why: string?,
+	rejected: string?,
+	owner: string?,
+	date: string?,
+	score: number?,
 }
+export type Revoking = { id: number, quote: string? }
+export type Proposal = { entries: { Proposed }?, revoked: { Revoking }? }
 
 --- What came of it, for showing: what was added, what was revoked, and what was refused with the reason.
 export type Change = { added: { Entry }, revoked: { Entry }, refused: { { text: string, why: string } } }
@@ -171,18 +194,28 @@ local function stands(book: Ledger, kind: string, value: string, counts: Counts)
 	end)
 end
 
---- Adds an entry and returns it, or nil where what holds says the same words already. `entry.id` is given here.
-function ledger.add(book: Ledger, entry: { [string]: any }, counts: Counts?): Entry?
+--- Adds an entry, whose id is given here, and returns it, or nil where what holds says the same words already.
+function ledger.add(book: Ledger, entry: New, counts: Counts?): Entry?
 	local value = text.trim((string.gsub(entry.text, "%s+", " ")))
 	if value == "" or stands(book, entry.kind, value, counts or all_turns) then
 		return nil
 	end
 	book.last += 1
-	local made: any = table.clone(entry)
-	made.id, made.text = book.last, value
-	if made.quote ~= nil and bare(made.quote) == bare(value) then
-		made.quote = nil
-	end
+	local quote = entry.quote
+	local made: Entry = {
+		id = book.last,
+		kind = entry.kind,
+		text = value,
+		by = entry.by,
+		turn = entry.turn,
+		quote = if quote ~= nil and bare(quote) ~= bare(value) then quote else nil,
+		why = entry.why,
+		rejected = entry.rejected,
+		owner = entry.owner,
+		date = entry.date,
+		score = entry.score,
+		idea = entry.idea,
+	}
 	table.insert(book.entries, made)
 	return made
 end
@@ -227,7 +260,8 @@ function ledger.apply(
 	counts: Counts?
 ): Change
 	local change: Change = { added = {}, revoked = {}, refused = {} }
-	for _, raw in proposal.revoked or {} do
+	local revoked: { Revoking } = proposal.revoked or {}
+	for _, raw in revoked do
 		local quote = given(raw.quote)
 		local entry = ledger.find(book, raw.id)
 		if quote == nil or not ledger.is_said(quote, turn.said) then
@@ -238,22 +272,21 @@ function ledger.apply(
 			table.insert(change.revoked, entry)
 		end
 	end
-	for _, raw in proposal.entries or {} do
+	local entries: { Proposed } = proposal.entries or {}
+	for _, raw in entries do
 		local quote, value = given(raw.quote), given(raw.text)
 		if quote == nil or not ledger.is_said(quote, turn.said) then
 			table.insert(change.refused, { text = value or quote or "", why = "quote" })
 			continue
 		end
-		if value == nil or ledger.invented_number(value, turn.said .. "\n" .. turn.known) ~= nil then
-			value = quote
-		end
+		local line: string = if value == nil or ledger.invented_number(value, turn.said .. "\n" .. turn.known) ~= nil then quote else value
 		local function as_said(field: any): string?
-			local line = given(field)
-			return if line ~= nil and ledger.invented_number(line, turn.said .. "\n" .. turn.known) == nil then line else nil
+			local told = given(field)
+			return if told ~= nil and ledger.invented_number(told, turn.said .. "\n" .. turn.known) == nil then told else nil
 		end
 		local made = ledger.add(book, {
 			kind = raw.kind,
-			text = value,
+			text = line,
 			by = turn.by,
 			turn = turn.number,
 			quote = quote,

@@ -139,6 +139,20 @@ local function rests_on(held: { ledger.Entry }, ids: { number }): ({ number }, n
 	return found, iteration
 end
 
+--- Returns an entry as the prompt shows it.
+local function shown(entry: ledger.Entry): { [string]: any }
+	return {
+		id = entry.id,
+		kind = entry.kind,
+		by = entry.by,
+		text = entry.text,
+		why = entry.why or "",
+		rejected = entry.rejected or "",
+		owner = entry.owner or "",
+		date = entry.date or "",
+	}
+end
+
 local RANK: { [string]: number } = { must = 1, should = 2, could = 3 }
 
 --- Returns the stories that rest on an entry that holds, must first; one that rests on nothing was not said.
@@ -181,7 +195,7 @@ local function by_large(self: app.App): Draft
 		plain = true,
 		alone = true,
 		temperature = 0.2,
-		vars = { topic = doc.nietz.topic, entries = held, chosen = if chosen then chosen.name else "" },
+		vars = { topic = doc.nietz.topic, entries = list.map(held, shown), chosen = if chosen then chosen.name else "" },
 		schema = draft_schema(),
 		repairs = 1,
 	})

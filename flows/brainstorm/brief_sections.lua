@@ -135,6 +135,21 @@ local function findings(self: app.App): { any }
 	return found
 end
 
+local function with_by(user: any): any
+	local one = table.clone(user)
+	one.by = user.by or ""
+	return one
+end
+
+--- Returns these items, each with `trace`: where it comes from, as it stands behind a line.
+local function traced(self: app.App, items: { any }): { any }
+	return list.map(items, function(item): any
+		local one = table.clone(item)
+		one.trace = if (item.iteration or 0) > 0 then " " .. self.t("brief.trace", { iteration = item.iteration }) else ""
+		return one
+	end)
+end
+
 --- Returns everything that a template of a brief may show.
 function brief_sections.of(self: app.App, draft: brief_draft.Draft): { [string]: any }
 	local s = self.doc.session
@@ -166,26 +181,24 @@ function brief_sections.of(self: app.App, draft: brief_draft.Draft): { [string]:
 		date = string.sub(clock.now(), 1, 10),
 		size = stories.size(draft.stories),
 		problem = draft.problem,
-		origin = draft.origin,
-		users = users,
-		goals = entries(self, "goal"),
-		scope = entries(self, "scope"),
-		out = entries(self, "out"),
-		constraints = entries(self, "constraint"),
-		facts = entries(self, "fact"),
-		decisions = entries(self, "decision"),
+		origin = if draft.origin > 0 then " " .. self.t("brief.trace", { iteration = draft.origin }) else "",
+		users = traced(self, list.map(users, with_by)),
+		goals = traced(self, entries(self, "goal")),
+		scope = traced(self, entries(self, "scope")),
+		out = traced(self, entries(self, "out")),
+		constraints = traced(self, entries(self, "constraint")),
+		facts = traced(self, entries(self, "fact")),
+		decisions = traced(self, entries(self, "decision")),
 		approaches = list.map(own.approaches or draft.approaches, function(one): any
 			return { name = cell(one.name), how = cell(one.how), price = cell(one.price), recommended = one.recommended or false }
 		end),
-		stories = shown,
+		stories = traced(self, shown),
 		risks = risks(self),
-		findings = findings(self),
-		open = entries(self, "open"),
-		contested = entries(self, "contested"),
-		steps = steps,
-		ideas = list.map(context.ideas(self), function(idea): any
-			return { content = idea.content, score = idea.score, iteration = idea.iteration }
-		end),
+		findings = traced(self, findings(self)),
+		open = traced(self, entries(self, "open")),
+		contested = traced(self, entries(self, "contested")),
+		steps = traced(self, steps),
+		ideas = traced(self, context.ideas(self)),
 		sources = if own.about then own.about.files else {},
 	}
 end

@@ -279,7 +279,7 @@ function discussion.ask_user(self: app.App, id: string, key: string, question: s
 	end
 	app.save(self)
 	if answer ~= "" then
-		noting.catch_up(self)
+		noting.catch_up(self, true)
 	end
 	return nil
 end

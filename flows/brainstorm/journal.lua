@@ -27,12 +27,16 @@ local function note_line(note: session.Note): { kind: string, text: string }
 	return { kind = note.by or note.kind or "", text = if note.about then `{note.about} → {note.text}` else note.text }
 end
 
-local function noted(self: app.App, turn: number, gone: { ledger.Entry }): { any }
-	return list.map(ledger.of_turn(self.doc.nietz.ledger, turn), function(entry): any
+--- Returns what was noted in an iteration, one line each, with the words that it rests on; what holds no more is struck out.
+local function noted(self: app.App, turn: number, gone: { ledger.Entry }): { string }
+	return list.map(ledger.of_turn(self.doc.nietz.ledger, turn), function(entry): string
 		local line = if entry.kind == "revocation"
 			then `**{entry.id}** {self.t("kinds.revocation")}: {entry.of} ({entry.text})`
 			else notebook.line(self, entry)
-		return { line = line, quote = entry.quote or "", gone = table.find(gone, entry) ~= nil, by = entry.by }
+		local shown = if table.find(gone, entry) ~= nil then `~~{line}~~` else line
+		local by = if entry.by == "user" then "" else ` ({entry.by})`
+		local quote = if entry.quote then ` “{entry.quote}”` else ""
+		return shown .. by .. quote
 	end)
 end
 

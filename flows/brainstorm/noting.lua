@@ -16,15 +16,22 @@ local noting = {}
 export type Pair = { question: string, answer: string, iteration: number }
 --- What came of a turn: the changes of the ledger, which axes were held back for want of evidence, and questions, as they came.
 export type Noted = { change: ledger.Change, held: { [string]: string }, questions: { any }, said: string }
-export type Wants = { weigh: boolean, questions: number?, direction: string? }
+export type Wants = {
+	weigh: boolean,
+	questions: number?,
+	direction: string?,
+	--- Leaves the answers of an open iteration to its end.
+	notes_alone: boolean?,
+}
 
 --- A sentence of fewer words is taken down with its question.
 local MIN_WORDS = 4
 
---- Returns what the user said that the ledger does not have, in the iterations that count: answers, and notes.
-function noting.unread(doc: session.Doc): { Pair }
+--- Returns what the user said that the ledger does not have, in the iterations that count: answers, and notes; or notes alone.
+function noting.unread(doc: session.Doc, notes_alone: boolean?): { Pair }
 	local found: { Pair } = {}
-	for _, entry in session.counted_history(doc) do
+	local history: { any } = if notes_alone then {} else session.counted_history(doc)
+	for _, entry in history do
 		local began = session.began(doc, entry.iteration)
 		local read = if began then began.read or 0 else 0
 		for index, response in entry.responses do
@@ -41,9 +48,10 @@ function noting.unread(doc: session.Doc): { Pair }
 	return found
 end
 
---- Keeps that the ledger has all that was said up to now.
-function noting.mark_read(doc: session.Doc)
-	for _, entry in session.counted_history(doc) do
+--- Keeps that the ledger has all that was said up to now, or all notes.
+function noting.mark_read(doc: session.Doc, notes_alone: boolean?)
+	local history: { any } = if notes_alone then {} else session.counted_history(doc)
+	for _, entry in history do
 		local began = session.began(doc, entry.iteration)
 		if began ~= nil then
 			began.read = #entry.responses
@@ -173,7 +181,7 @@ end
 --- Takes down what the ledger does not have yet. Where no model can, the user's sentences are taken as they stand.
 function noting.run(self: app.App, wants: Wants): Noted
 	local doc = self.doc
-	local new = noting.unread(doc)
+	local new = noting.unread(doc, wants.notes_alone)
 	local said = noting.text_of(new)
 	local noted: Noted = { change = { added = {}, revoked = {}, refused = {} }, held = {}, questions = {}, said = said }
 	if #new == 0 then
@@ -210,23 +218,34 @@ function noting.run(self: app.App, wants: Wants): Noted
 			table.insert(quoted, item)
 		end
 		if wants.weigh then
-			local after, held = ems.limit_change(doc.nietz.axes, read_claims(self, value, said), said)
+			-- What was taken down earlier in the iteration counts, too.
+			local weighed = said .. "\n" .. session.current_answers(doc)
+			local after, held = ems.limit_change(doc.nietz.axes, read_claims(self, value, weighed), weighed)
 			session.set_axes(doc, after)
 			noted.held = held
 		end
 	end
 	noting.add_uncovered(doc, new, noted.change, quoted)
-	noting.mark_read(doc)
+	noting.mark_read(doc, wants.notes_alone)
 	return noted
 end
 
---- Takes down what is left, at once and without weighing, and shows it: after a round of voices, and before a brief.
-function noting.catch_up(self: app.App)
-	if self.mind == "large" and #noting.unread(self.doc) > 0 then
-		local noted = noting.run(self, { weigh = false })
-		notebook.show(self, noted.change)
-		app.save(self)
+--- Takes down what is left, at once and without weighing, and shows it: before a brief all of it, and after a round of voices what
+--- the user said of it. A small mind is not asked again: what is left is taken as it stands.
+function noting.catch_up(self: app.App, notes_alone: boolean?)
+	local new = noting.unread(self.doc, notes_alone)
+	if #new == 0 then
+		return
 	end
+	local change: ledger.Change = { added = {}, revoked = {}, refused = {} }
+	if self.mind == "large" then
+		change = noting.run(self, { weigh = false, notes_alone = notes_alone }).change
+	elseif not notes_alone then
+		noting.add_uncovered(self.doc, new, change, {})
+		noting.mark_read(self.doc)
+	end
+	notebook.show(self, change)
+	app.save(self)
 end
 
 return noting

@@ -9,16 +9,20 @@ local checkpoints = require("./brainstorm/checkpoints")
 local clarify = require("./brainstorm/clarify")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
+local discussion = require("./brainstorm/discussion")
 local farewell = require("./brainstorm/farewell")
+local ideation = require("./brainstorm/ideation")
 local iterate = require("./brainstorm/iterate")
 local lang = require("./brainstorm/lang")
 local launch = require("./brainstorm/launch")
 local migrations = require("./brainstorm/migrations")
+local mind = require("./common/mind")
 local nietz = require("@nietz")
 local options = require("./brainstorm/options")
 local outside_facts = require("./brainstorm/outside_facts")
 local panel = require("./brainstorm/panel")
 local party = require("./brainstorm/party")
+local project = require("./brainstorm/project")
 local report = require("./brainstorm/report")
 local rules = require("./brainstorm/rules")
 local session = require("./brainstorm/session")
@@ -44,7 +48,7 @@ end
 --- Where a party or a panel is active, runs its round before a new iteration.
 local function hold_discussion(self: app.App): app.Signal?
 	local s = self.doc.session
-	local state = s.flow_state
+	local state = self.doc.nietz
 	if not (s.party_active or s.panel_active) or state.heard == s.iteration or not session.is_between_iterations(self.doc) then
 		return nil
 	end
@@ -59,6 +63,10 @@ local function converse(self: app.App, fresh: boolean): any
 	local signal = if fresh then clarify.run(self) else nil
 	if fresh and signal == nil and self.options.competitive then
 		outside_facts.list_rivals(self)
+	end
+	if fresh and signal == nil and self.options.diverge then
+		local led = ideation.diverge(self)
+		signal = if led ~= nil and (led.go == "next" or led.go == "again") then nil else led
 	end
 	while true do
 		if signal == nil then
@@ -84,14 +92,17 @@ local function run(ctx: nietz.Context): any
 	local allowed = options.from_params(ctx.params)
 	local doc, fresh = launch.open(t, ctx.params)
 	local s = doc.session
-	options.carry_over(allowed, s)
+	options.carry_over(allowed, doc)
 	local self: app.App = {
 		doc = doc,
 		t = t,
 		lang = code,
+		mind = mind.of(),
+		reading = project.read(t, doc, ctx.params.about, fresh),
 		options = allowed,
 		last_saved = clock.now(),
 		run_command = actions.run,
+		ask_voice = discussion.ask_voice,
 		focus = nil,
 		techniques = {},
 		weak_point = nil,
@@ -105,15 +116,25 @@ local function run(ctx: nietz.Context): any
 	app.save(self)
 	if fresh then
 		local how = t(if allowed.turbo then "ask.turbo" else "ask.skip")
-		ui.say(t("launch.started", { topic = s.flow_state.topic, slug = s.slug, persona = app.leader(self).name, how = how }))
+		ui.say(t("launch.started", { topic = doc.nietz.topic, slug = s.slug, persona = app.leader(self).name, how = how }))
 	end
 	return converse(self, fresh)
 end
 
 local text_document = { type = "string", minLength = 1 }
 
+local version = {
+	field = "/format_version",
+	current = "1.2",
+	migrations = migrations.all,
+	-- Without a version, only a file of 1.0 with its version inside is an older one.
+	formerly = { "/session/format_version" },
+	own = { field = "/nietz/version", current = session.OWN_VERSION, formerly = migrations.FORMERLY },
+}
+
 local session_expects = {
-	{ numbered = "/session/ideas/*/id" },
+	-- Ideas that were struck leave a gap.
+	{ rising = "/session/ideas/*/id" },
 	{ numbered = "/session/history/*/iteration" },
 	{ numbered = "/session/party_history/*/round" },
 	{ numbered = "/session/panel_history/*/round" },
@@ -128,7 +149,7 @@ return nietz.flow({
 	host_api = 2,
 	summary = "Thinks an idea through with you, until somebody could build it",
 	params = options.PARAMS,
-	permissions = { llm = true },
+	permissions = { llm = true, files = true, git = "read" },
 	budget = { calls = 3000 },
 	personas = { facilitator = "./brainstorm/facilitator.schema.json", panel = "./brainstorm/expert.schema.json" },
 	collections = {
@@ -136,7 +157,7 @@ return nietz.flow({
 			path = ".project-memory/brainstorm-sessions/{slug}.yaml",
 			schema = "./brainstorm/session.schema.json",
 			keys = { slug = "/session/slug" },
-			version = { field = "/format_version", current = "1.2", migrations = migrations.all },
+			version = version,
 			rules = rules.check,
 			expects = session_expects,
 		},
@@ -144,7 +165,7 @@ return nietz.flow({
 			path = "brainstorm-{slug}.yaml",
 			schema = "./brainstorm/session.schema.json",
 			keys = { slug = "/session/slug" },
-			version = { field = "/format_version", current = "1.2", migrations = migrations.all },
+			version = version,
 			rules = rules.check,
 			expects = session_expects,
 		},

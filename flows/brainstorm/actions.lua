@@ -2,17 +2,22 @@
 --- What each command does: the one table from a command's name to its action. An action returns where it leads, or nil where
 --- the open question is asked again.
 
+local alternatives = require("./alternatives")
 local app = require("./app")
 local approaches = require("./approaches")
 local assessments = require("./assessments")
 local brief = require("./brief")
+local brief_draft = require("./brief_draft")
 local checkpoints = require("./checkpoints")
 local context = require("./context")
 local ems = require("./ems")
 local launch = require("./launch")
 local leader = require("./leader")
+local notebook = require("./notebook")
+local noting = require("./noting")
 local panel = require("./panel")
 local party = require("./party")
+local path = require("./path")
 local scoring = require("./scoring")
 local session = require("./session")
 local stories = require("./stories")
@@ -48,7 +53,7 @@ end
 
 local function go_back(self: app.App, argument: string): app.Signal?
 	local steps = tonumber(argument) or 1
-	local from, furthest = session.go_back(self.doc, steps)
+	local from, furthest = path.go_back(self.doc, steps)
 	if from == nil then
 		local s = self.doc.session
 		ui.say(
@@ -67,7 +72,7 @@ local function go_forward(self: app.App): app.Signal?
 	if not session.has_later_iterations(self.doc) then
 		return { go = "next" }
 	end
-	local from = session.go_forward(self.doc)
+	local from = path.go_forward(self.doc)
 	app.save(self)
 	show_jump(self, self.t("back.forward"), from)
 	return { go = "jump" }
@@ -77,7 +82,7 @@ local function show_status(self: app.App): app.Signal?
 	local t = self.t
 	local s = self.doc.session
 	local values: { number } = {}
-	for _, entry in s.history do
+	for _, entry in session.counted_history(self.doc) do
 		table.insert(values, entry.ems)
 	end
 	table.insert(values, s.ems)
@@ -85,14 +90,15 @@ local function show_status(self: app.App): app.Signal?
 		name = s.slug,
 		phase = t(`phases.{s.phase}`),
 		iteration = s.iteration,
-		limit = self.options.iterations,
+		limit = self.options.iterations + (self.doc.nietz.more or 0),
 		persona = app.leader(self).name,
 		minutes = s.duration_minutes,
 	}))
 	scoring.show_ems(self)
 	local proofs: { string } = {}
 	for _, axis in ems.AXES do
-		local evidence = (s.flow_state.evidence or {})[axis.key]
+		local kept: { [string]: string } = self.doc.nietz.evidence or {}
+		local evidence = kept[axis.key]
 		if evidence ~= nil then
 			table.insert(proofs, `- {t(`axes.{axis.key}`)}: “{evidence}”`)
 		end
@@ -113,8 +119,9 @@ local function show_status(self: app.App): app.Signal?
 		table.insert(lines, "")
 	end
 	section("status.ideas", context.ideas(self), "content")
-	section("status.decisions", s.flow_state.decisions, "text")
-	section("status.risks", s.flow_state.risks, "risk")
+	section("status.decisions", notebook.holding(self.doc, { "decision" }), "text")
+	section("status.open", notebook.holding(self.doc, { "open", "contested" }), "text")
+	section("status.risks", self.doc.nietz.risks, "risk")
 	ui.say(table.concat(lines, "\n"))
 	return nil
 end
@@ -123,7 +130,7 @@ local function show_ranking(self: app.App): app.Signal?
 	local ideas = context.ideas(self)
 	local lines: { string } = {}
 	for _, idea in ideas do
-		table.insert(lines, `- **{idea.score}/10** {idea.content}`)
+		table.insert(lines, `- **{idea.score}/10** {idea.content} · {idea.id}`)
 	end
 	ui.say(if #lines == 0 then self.t("status.nothing") else table.concat(lines, "\n"))
 	return nil
@@ -134,7 +141,7 @@ local function set_phase(name: string): Action
 		self.doc.session.phase = name
 		if name == "divergent" then
 			-- The user asked for it, so the turn at half-way is not announced again.
-			self.doc.session.flow_state.crossed = true
+			self.doc.nietz.crossed = true
 		end
 		app.save(self)
 		return { go = "again" }
@@ -142,11 +149,12 @@ local function set_phase(name: string): Action
 end
 
 local function show_plan(self: app.App): app.Signal?
-	local list = stories.draft(self, "")
+	noting.catch_up(self)
+	local list: { stories.Story } = if self.mind == "small" then stories.draft(self, "") else brief_draft.make(self).stories
 	local lines: { string } = { self.t("plan.title", { size = stories.size(list) }), "" }
 	for _, story in list do
-		local row = self.t("plan.row", story)
-		table.insert(lines, if story.iteration > 0 then `{row} {self.t("brief.trace", story)}` else row)
+		local row = self.t("plan.row", { priority = story.priority, effort = story.effort, story = story.story })
+		table.insert(lines, if story.iteration > 0 then `{row} {self.t("brief.trace", { iteration = story.iteration })}` else row)
 	end
 	ui.say(table.concat(lines, "\n"))
 	return nil
@@ -191,6 +199,14 @@ local ACTIONS: { [string]: Action } = {
 	mode = leader.choose,
 	party = party.run_command,
 	panel = panel.run_command,
+	idea = notebook.command("idea"),
+	decide = notebook.command("decision"),
+	open = notebook.command("open"),
+	fact = notebook.command("fact"),
+	strike = notebook.strike,
+	rate = notebook.rate,
+	ledger = notebook.show_all,
+	approaches = alternatives.show,
 	save = function(self: app.App): app.Signal?
 		app.show_saved(self, app.save(self))
 		return nil

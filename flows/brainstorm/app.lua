@@ -2,17 +2,20 @@
 --- What every module needs while a session runs: the document and how it is saved, the language, the options, and the one
 --- way in which a model is asked.
 
+local about = require("../common/about")
 local ask = require("../common/ask")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local lang = require("./lang")
 local llm = require("@nietz/llm")
+local mind = require("../common/mind")
 local model_text = require("../common/model_text")
 local options = require("./options")
 local personas = require("@nietz/personas")
 local session = require("./session")
 local shape = require("../common/shape")
 local template = require("@nietz/template")
+local transcript = require("./transcript")
 local ui = require("@nietz/ui")
 local yaml = require("@nietz/yaml")
 
@@ -28,12 +31,18 @@ export type App = {
 	doc: session.Doc,
 	t: lang.Say,
 	lang: string,
+	--- How much the run's model can hold.
+	mind: mind.Size,
+	--- What the project says, for large minds and small ones.
+	reading: about.Reading,
 	--- What the command line allows this session.
 	options: options.Options,
 	--- When the session was last saved in this sitting.
 	last_saved: string,
 	--- Carries out a command. Set by the entry: the dialogue takes commands and does not know what they do.
 	run_command: (self: App, name: string, argument: string) -> Signal?,
+	--- Asks the voice that a line names behind its `@`. Returns false where it names nobody, and the line is an answer. Set likewise.
+	ask_voice: (self: App, line: string) -> boolean,
 	--- What the next questions are to be about, set by `dive` and `pivot`.
 	focus: string?,
 	techniques: { any },
@@ -163,6 +172,8 @@ export type ModelRequest = {
 	repairs: number?,
 	--- Without a persona: for weighing and writing down.
 	plain: boolean?,
+	--- Without the conversation: everything that the task needs is in it.
+	alone: boolean?,
 }
 
 --- Returns the schema with a list of steps of thought. It comes first, because a model writes members in their order.
@@ -175,6 +186,44 @@ local function with_steps(schema: { [string]: any }): { [string]: any }
 	return wider
 end
 
+--- Whether the session is light in calls: what was said is taken down together with the next questions. A small mind does one
+--- thing at a time.
+function app.is_light(self: App): boolean
+	return self.mind == "large" and self.options.light
+end
+
+--- Returns a request for a small mind: the persona is the system message, and the prompt says what it needs.
+local function small_chat(self: App, request: ModelRequest, vars: { [string]: any }): llm.Chat
+	return {
+		persona = if request.plain then nil else request.persona or app.leader(self),
+		vars = if request.plain then nil else { lang = self.lang },
+		system = if request.plain then template.render("./prompts/plain.md") else nil,
+		prompt = template.render(`./prompts/{request.prompt}.md`, vars),
+		temperature = request.temperature,
+	}
+end
+
+--- Returns a request for a large mind: what all requests share comes first, then who speaks, then the task, so that a provider's
+--- cache holds as much as can be.
+local function large_chat(self: App, request: ModelRequest, vars: { [string]: any }): llm.Chat
+	local who = if request.plain then nil else request.persona or app.leader(self)
+	local parts: { string } = {}
+	if not request.alone then
+		table.insert(parts, transcript.render(self.doc, self.options.template, self.reading))
+	end
+	table.insert(parts, "# Who you are now")
+	table.insert(parts, if who then personas.render(who, { lang = self.lang }) else template.render("./prompts/large/plain.md"))
+	table.insert(parts, "# Your task")
+	table.insert(parts, template.render(`./prompts/large/{request.prompt}.md`, vars))
+	return {
+		system = template.render("./prompts/large/system.md"),
+		prompt = table.concat(parts, "\n\n"),
+		model = if who then who.model else nil,
+		effort = if who then who.effort :: any else nil,
+		temperature = request.temperature or (if who then who.temperature else nil),
+	}
+end
+
 --- Asks a model for a structured value, in the voice of the leader unless another persona is given.
 ---
 --- Where the model cannot write a valid one, says so and returns nil: callers go on without it. Other failures (no
@@ -182,21 +231,14 @@ end
 function app.ask_model(self: App, request: ModelRequest): any
 	local vars = table.clone(request.vars)
 	vars.language = self.t("language")
-	local prompt, schema = template.render(`./prompts/{request.prompt}.md`, vars), request.schema
+	local chat = if self.mind == "small" then small_chat(self, request, vars) else large_chat(self, request, vars)
+	chat.schema = request.schema
 	if self.options.steps then
-		prompt, schema = prompt .. "\n\n" .. template.render("./prompts/stepwise.md"), with_steps(schema)
+		chat.prompt = `{chat.prompt}\n\n{template.render("./prompts/stepwise.md")}`
+		chat.schema = with_steps(request.schema)
 	end
-	local chat: llm.Chat = {
-		persona = if request.plain then nil else request.persona or app.leader(self),
-		vars = if request.plain then nil else { lang = self.lang },
-		system = if request.plain then template.render("./prompts/plain.md") else nil,
-		prompt = prompt,
-		schema = schema,
-		check = request.check,
-		temperature = request.temperature,
-		repairs = request.repairs,
-		label = if request.persona then request.persona.name else self.t(`thinking.{request.prompt}`),
-	}
+	chat.check, chat.repairs = request.check, request.repairs
+	chat.label = if request.persona then request.persona.name else self.t(`thinking.{request.prompt}`)
 	local value, reply = ask.value(chat)
 	if reply == nil then
 		ui.say(self.t("thinking.failed", { what = chat.label :: string }))

@@ -7,6 +7,7 @@ local assessments = require("./assessments")
 local context = require("./context")
 local dialogue = require("./dialogue")
 local ems = require("./ems")
+local ideation = require("./ideation")
 local random = require("@nietz/random")
 local session = require("./session")
 local techniques = require("./techniques")
@@ -24,7 +25,7 @@ local function current_situation(self: app.App): techniques.Situation
 		ems = s.ems,
 		phase = s.phase,
 		iteration = s.iteration,
-		weak = ems.weak_axes(s.flow_state.axes, s.phase),
+		weak = ems.weak_axes(self.doc.nietz.axes, s.phase),
 		history = s.techniques_history,
 	}
 end
@@ -57,7 +58,7 @@ local function reason_for(self: app.App, technique: techniques.Technique, labels
 	local s = self.doc.session
 	for _, key in current_situation(self).weak do
 		if table.find(technique.axes, key) ~= nil then
-			return `{if labels then labels[key] else ems.file_name(key)} {s.flow_state.axes[key]}%`
+			return `{if labels then labels[key] else ems.file_name(key)} {self.doc.nietz.axes[key]}%`
 		end
 	end
 	return `EMS {s.ems}`
@@ -150,6 +151,12 @@ function approaches.technique(self: app.App, name: string): app.Signal?
 	apply_techniques(self, { technique }, "manual", "manual")
 	if technique.slug == "premortem" then
 		return assessments.premortem(self)
+	elseif #(technique.steps or {}) > 0 then
+		local signal = ideation.run(self, technique)
+		if signal == nil then
+			ideation.gather(self)
+		end
+		return signal
 	end
 	return { go = "again" }
 end
@@ -178,7 +185,7 @@ function approaches.pivot(self: app.App, angle: string): app.Signal?
 		angle = answer
 	end
 	if angle ~= "" then
-		session.add_note(self.doc, "notes", angle, "user")
+		session.add_note(self.doc, angle, "user")
 	end
 	self.focus = if angle == "" then self.t("pivot.surprise") else angle
 	self.doc.session.phase = "divergent"

@@ -35,9 +35,24 @@ local SECURITY_WORDS = {
 	"crypt",
 }
 
+--- Returns the shape of a sentence: a small mind is held to `most` letters.
+local function sentence(self: app.App, most: number): shape.Shape
+	return if self.mind == "small" then shape.text(5, most) else shape.text(5)
+end
+
+--- Returns such a sentence as one line.
+local function whole(self: app.App, value: string, most: number): string
+	return if self.mind == "small" then app.to_whole_line(value, most) else text.trim((string.gsub(value, "%s+", " ")))
+end
+
+--- Returns the shape of a short list, with what is thought of first in front.
+local function ordered(name: string, names: { string }, members: { [string]: shape.Shape }): shape.Shape
+	return shape.object({ name }, { [name] = shape.list(shape.object(names, members), 1, 4) })
+end
+
 --- Whether the session touches something that an attacker wants.
 function assessments.touches_security(self: app.App): boolean
-	local said = text.fold(self.doc.session.flow_state.topic .. " " .. table.concat(session.asked_questions(self.doc), " "))
+	local said = text.fold(self.doc.nietz.topic .. " " .. table.concat(session.asked_questions(self.doc), " "))
 	return list.some(SECURITY_WORDS, function(word): boolean
 		return string.find(said, word, 1, true) ~= nil
 	end)
@@ -45,21 +60,28 @@ end
 
 --- Imagines the failure and returns the risks, which are recorded; an empty list where the model has none.
 function assessments.find_risks(self: app.App): { any }
-	local degree, line = shape.integer(1, 3), shape.text(5, 160)
+	local degree, line = shape.integer(1, 3), sentence(self, 160)
 	local value = app.ask_model(self, {
 		prompt = "premortem",
+		plain = self.mind == "large",
 		vars = context.prompt_vars(self),
-		schema = shape.list_of("risks", 1, 4, { impact = degree, mitigation = line, probability = degree, risk = line }),
+		-- The fault before its cure: nobody can mend what they have not named yet.
+		schema = ordered("risks", { "risk", "probability", "impact", "mitigation" }, {
+			impact = degree,
+			mitigation = line,
+			probability = degree,
+			risk = line,
+		}),
 	})
-	local state = self.doc.session.flow_state
+	local state = self.doc.nietz
 	local found: { any } = {}
 	for _, risk in if value then value.risks else {} do
 		table.insert(found, {
-			risk = app.to_whole_line(risk.risk, 160),
+			risk = whole(self, risk.risk, 160),
 			probability = risk.probability,
 			impact = risk.impact,
-			mitigation = app.to_whole_line(risk.mitigation, 160),
-			iteration = self.doc.session.iteration,
+			mitigation = whole(self, risk.mitigation, 160),
+			iteration = session.turn(self.doc),
 		})
 	end
 	table.sort(found, function(a: any, b: any): boolean
@@ -74,7 +96,7 @@ end
 
 --- The command `premortem`.
 function assessments.premortem(self: app.App): app.Signal?
-	if not self.doc.session.flow_state.pinned then
+	if not self.doc.nietz.pinned then
 		leader.switch(self, "sparring", "premortem")
 	end
 	local found = assessments.find_risks(self)
@@ -105,17 +127,18 @@ end
 function assessments.security(self: app.App): app.Signal?
 	local value = app.ask_model(self, {
 		prompt = "security",
+		plain = self.mind == "large",
 		vars = context.prompt_vars(self),
-		schema = shape.list_of("threats", 1, 4, { defence = shape.text(5, 160), threat = shape.text(5, 160) }),
+		schema = ordered("threats", { "threat", "defence" }, { defence = sentence(self, 160), threat = sentence(self, 160) }),
 	})
 	if value == nil then
 		return nil
 	end
 	local lines: { string } = { self.t("security.title"), "" }
 	for _, item in value.threats do
-		local threat, defence = app.to_whole_line(item.threat, 160), app.to_whole_line(item.defence, 160)
+		local threat, defence = whole(self, item.threat, 160), whole(self, item.defence, 160)
 		table.insert(lines, self.t("security.row", { threat = threat, defence = defence }))
-		session.add_note(self.doc, "notes", `{threat} → {defence}`, "security")
+		session.add_note(self.doc, `{threat} → {defence}`, "security")
 	end
 	ui.say(table.concat(lines, "\n"))
 	app.save(self)
@@ -145,8 +168,9 @@ function assessments.spike(self: app.App, argument: string): app.Signal?
 	vars.duration, vars.question = duration, question
 	local value = app.ask_model(self, {
 		prompt = "spike",
+		plain = self.mind == "large",
 		vars = vars,
-		schema = shape.record({ verdict = { enum = { "GO", "NO-GO", "MORE_RESEARCH" } }, why = shape.text(5, 240) }),
+		schema = shape.object({ "why", "verdict" }, { verdict = { enum = { "GO", "NO-GO", "MORE_RESEARCH" } }, why = sentence(self, 240) }),
 	})
 	if value == nil then
 		return nil
@@ -155,10 +179,10 @@ function assessments.spike(self: app.App, argument: string): app.Signal?
 		verdict = value.verdict,
 		question = question :: string,
 		duration = duration :: string,
-		why = app.to_whole_line(value.why, 240),
+		why = whole(self, value.why, 240),
 	})
 	ui.say(line)
-	session.add_note(self.doc, "notes", (string.gsub(line, "%*%*", "")), "spike")
+	session.add_note(self.doc, (string.gsub(line, "%*%*", "")), "spike")
 	app.save(self)
 	return nil
 end

@@ -4,6 +4,7 @@
 
 local app = require("./app")
 local data_files = require("../common/data_files")
+local session = require("./session")
 local text = require("@nietz/text")
 local translations = require("../common/translations")
 local ui = require("@nietz/ui")
@@ -62,15 +63,13 @@ end
 --- Names the bias that the user's words show, if any, with the question that helps against it.
 function bias.announce(self: app.App)
 	local s = self.doc.session
-	local state = s.flow_state
+	local state = self.doc.nietz
 	local said: { string } = {}
-	for _, entry in s.history do
+	for _, entry in session.counted_history(self.doc) do
 		table.insert(said, table.concat(entry.responses, "\n"))
 	end
-	for _, note in state.notes do
-		if note.kind == "user" then
-			table.insert(said, note.text)
-		end
+	for _, note in session.notes(self.doc, { "user" }) do
+		table.insert(said, note.text)
 	end
 	local raised: { Alert } = state.biases or {}
 	local found = bias.find(table.concat(said, "\n"), raised, s.iteration)

@@ -9,7 +9,9 @@ local dialogue = require("./dialogue")
 local ems = require("./ems")
 local lang = require("./lang")
 local leader = require("./leader")
+local notebook = require("./notebook")
 local scoring = require("./scoring")
+local session = require("./session")
 local ui = require("@nietz/ui")
 
 local checkpoints = {}
@@ -18,12 +20,14 @@ local checkpoints = {}
 local LATE_EMS = 75
 --- The iteration from which a session is long.
 local LONG_SESSION = 7
+--- How many iterations the user may add at the limit.
+local MORE = 5
 --- Points of EMS below which two iterations together are slow.
 local SLOW_GAIN = 3
 
 local function count_answers(self: app.App): number
 	local count = 0
-	for _, entry in self.doc.session.history do
+	for _, entry in session.counted_history(self.doc) do
 		for _, response in entry.responses do
 			count += if response ~= "" then 1 else 0
 		end
@@ -61,15 +65,29 @@ local function ask_to_finish(self: app.App, why: string): app.Signal?
 	local s = self.doc.session
 	local limit = why == "limit"
 	local title = self.t(`checkpoint.{why}`, { ems = s.ems, iteration = s.iteration, minutes = s.duration_minutes })
-	local choices = dialogue.options_of(self, "checkpoint.options", { "continue", "preview", "finish" })
+	local choices = dialogue.options_of(self, "checkpoint.options", { "continue", "preview", "finish", "approaches" })
 	if limit then
 		choices[1] = { value = "pause", label = self.t("energy.options.pause") }
+		table.insert(choices, { value = "more", label = self.t("checkpoint.more", { count = MORE }) })
+	end
+	local left = #notebook.holding(self.doc, { "open", "contested" })
+	if left > 0 then
+		title ..= " " .. self.t("checkpoint.left", { count = left })
 	end
 	while true do
 		local choice, signal =
 			dialogue.choose(self, "checkpoint", `{title}\n\n{self.t("checkpoint.ask")}`, choices, if limit then "finish" else "continue")
 		if choice == "preview" then
 			self:run_command("preview", "")
+		elseif choice == "approaches" then
+			local led = self:run_command("approaches", "")
+			if led ~= nil and led.go ~= "next" and led.go ~= "again" then
+				return led
+			end
+		elseif choice == "more" then
+			self.doc.nietz.more = (self.doc.nietz.more or 0) + MORE
+			app.save(self)
+			return nil
 		elseif choice == "finish" then
 			return { go = "finish" }
 		elseif choice == "pause" then
@@ -87,7 +105,7 @@ end
 --- Moves from the divergent to the convergent phase at half-way, once: a user who goes back by `diverge` stays there.
 local function advance_phase(self: app.App): boolean
 	local s = self.doc.session
-	local state = s.flow_state
+	local state = self.doc.nietz
 	if s.phase == "transition" then
 		s.phase = "convergent"
 		if s.progressive_state then
@@ -100,7 +118,8 @@ local function advance_phase(self: app.App): boolean
 	end
 	state.crossed = true
 	s.phase = "transition"
-	local summary: lang.Vars = { ideas = #s.ideas, decisions = #state.decisions, questions = count_answers(self) }
+	local summary: lang.Vars =
+		{ ideas = #s.ideas, decisions = #notebook.holding(self.doc, { "decision" }), questions = count_answers(self) }
 	if self.options.choosing == "progressive" then
 		s.progressive_state = { divergent_completed = true, transition_completed = false, transition_summary = summary }
 	end
@@ -112,19 +131,21 @@ end
 --- Returns why the user is asked about their energy, or nil. Each reason counts once in a session.
 local function energy_reason(self: app.App): string?
 	local s = self.doc.session
-	local state = s.flow_state
-	state.asked_energy = state.asked_energy or {}
-	local before = s.history[#s.history - 1]
+	local state = self.doc.nietz
+	local asked: { [string]: boolean } = state.asked_energy or {}
+	state.asked_energy = asked
+	local history = session.counted_history(self.doc)
+	local before = history[#history - 1]
 	local reason: string? = nil
-	if s.ems >= LATE_EMS and not state.asked_energy.late then
+	if s.ems >= LATE_EMS and not asked.late then
 		reason = "late"
-	elseif s.iteration >= LONG_SESSION and not state.asked_energy.long then
+	elseif s.iteration >= LONG_SESSION and not asked.long then
 		reason = "long"
-	elseif before ~= nil and s.ems - before.ems < SLOW_GAIN and not state.asked_energy.slow then
+	elseif before ~= nil and s.ems - before.ems < SLOW_GAIN and not asked.slow then
 		reason = "slow"
 	end
 	if reason ~= nil then
-		state.asked_energy[reason] = true
+		asked[reason] = true
 	end
 	return reason
 end
@@ -132,21 +153,22 @@ end
 --- Checks everything after an iteration. Returns where it leads, or nil to go on.
 function checkpoints.after_iteration(self: app.App): app.Signal?
 	local s = self.doc.session
-	local state = s.flow_state
+	local state = self.doc.nietz
 	leader.adjust(self, scoring.said_in_iteration(self))
 	if self.options.suggest then
 		bias.announce(self)
 	end
 	local crossed = advance_phase(self)
-	local limit = #s.history >= self.options.iterations
+	local limit = #s.history >= self.options.iterations + (state.more or 0)
 	local step = if s.ems >= ems.READY then ems.READY elseif s.ems >= self.options.checkpoint then self.options.checkpoint else 0
 	if limit or step > (state.checkpoint or 0) then
 		state.checkpoint = math.max(step, state.checkpoint or 0)
 		return ask_to_finish(self, if limit then "limit" else "mature")
-	elseif s.duration_minutes >= self.options.minutes and not (state.asked_energy or {}).time then
+	elseif s.duration_minutes >= self.options.minutes and not (state.asked_energy or {} :: { [string]: boolean }).time then
 		-- Only once: a session that is left open over lunch counts that as time spent.
-		state.asked_energy = state.asked_energy or {}
-		state.asked_energy.time = true
+		local asked: { [string]: boolean } = state.asked_energy or {}
+		asked.time = true
+		state.asked_energy = asked
 		return ask_to_finish(self, "time")
 	end
 	if self.options.energy then

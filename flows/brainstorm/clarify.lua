@@ -43,6 +43,9 @@ local ACTION_WORDS = {
 	"survi",
 }
 
+local YES = { "y", "yes", "o", "oui", "ok", "yes it is", "right", "exactly", "c'est ca", "exactement" }
+local NO = { "n", "no", "non", "nope", "not quite", "not really", "no it is not", "no it isn't", "pas tout a fait", "pas vraiment" }
+
 local function mentions(folded: string, markers: { string }): boolean
 	return list.some(markers, function(word): boolean
 		return string.find(folded, word, 1, true) ~= nil
@@ -63,20 +66,24 @@ end
 
 --- Shows directions, and asks whether the topic is understood where it is not clear.
 function clarify.run(self: app.App): app.Signal?
-	local state = self.doc.session.flow_state
+	local state = self.doc.nietz
 	local mode = self.options.clarify
 	local needed = mode == "always" or (mode == "needed" and clarify.clarity(state.topic) < clarify.CLEAR_ENOUGH)
 	if not needed and not self.options.hmw then
 		return nil
 	end
+	local line = if self.mind == "small" then shape.text(10, 160) else shape.text(10)
 	local value = app.ask_model(self, {
 		prompt = "frame",
 		check = function(value: any): string?
 			-- Small models like to repeat the instruction instead of the wish.
-			return if similarity.shared_words(value.restated, state.topic) == 0 then "restated does not speak of the subject" else nil
+			return if self.mind == "large"
+				then nil
+				elseif similarity.shared_words(value.restated, state.topic) == 0 then "restated does not speak of the subject"
+				else nil
 		end,
 		vars = { topic = state.topic, template = self.options.template or "", count = 3 },
-		schema = shape.record({ how_might_we = shape.list(shape.text(10, 160), 1, 3), restated = shape.text(8, 240) }),
+		schema = shape.object({ "restated", "how_might_we" }, { how_might_we = shape.list(line, 1, 3), restated = shape.text(8) }),
 	})
 	if value == nil then
 		return nil
@@ -84,25 +91,33 @@ function clarify.run(self: app.App): app.Signal?
 	if self.options.hmw then
 		local lines: { string } = {}
 		for _, way in value.how_might_we do
-			table.insert(lines, `- {app.to_whole_line(way, 160)}`)
+			table.insert(lines, `- {if self.mind == "small" then app.to_whole_line(way, 160) else way}`)
 		end
-		ui.say(table.concat(lines, "\n"))
+		ui.say(`{self.t("clarify.ways")}\n\n{table.concat(lines, "\n")}`)
 	end
 	if not needed then
 		return nil
 	end
-	local restated = app.to_line(value.restated, 240)
+	local restated = if self.mind == "small" then app.to_line(value.restated, 240) else text.trim(value.restated)
 	local prompt = `{self.t("clarify.restated", { restated = restated })}\n\n{self.t("clarify.ask")}`
-	local answer, signal = dialogue.ask(self, { id = "clarify", prompt = prompt })
-	if answer == nil then
-		return if signal and (signal.go == "next" or signal.go == "again") then nil else signal
+	while true do
+		local answer, signal = dialogue.ask(self, { id = "clarify", prompt = prompt })
+		if answer == nil then
+			return if signal and (signal.go == "next" or signal.go == "again") then nil else signal
+		end
+		local said = string.gsub(text.fold(answer), "[%s%.!]+$", "")
+		if table.find(NO, said) ~= nil then
+			-- That it is not this says nothing yet of what it is.
+			prompt = self.t("clarify.what")
+		elseif answer == "" or table.find(YES, said) ~= nil then
+			state.topic = if prompt == self.t("clarify.what") then state.topic else restated
+			return nil
+		else
+			state.topic = answer
+			session.add_note(self.doc, answer, "user")
+			return nil
+		end
 	end
-	local yes = answer == "" or table.find({ "y", "yes", "o", "oui", "ok" }, text.fold(answer)) ~= nil
-	state.topic = if yes then restated else answer
-	if not yes then
-		session.add_note(self.doc, "notes", answer, "user")
-	end
-	return nil
 end
 
 return clarify

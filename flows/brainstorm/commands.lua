@@ -11,14 +11,14 @@ local commands = {}
 
 export type Command = {
 	name: string,
-	--- What may follow it: a text (with its slash only), a number, or one of some words.
-	argument: ("text" | "number")?,
+	--- What may follow it: a text (with its slash only), a number, or one of some words. `words` must follow, and `numbers` too.
+	argument: ("text" | "number" | "words" | "numbers")?,
 	choices: { string }?,
 	--- Other words for it, French ones among them.
 	aliases: { string }?,
 }
 
---- In the order of `/help`: moving on, thinking differently, other voices, looking, saving and ending.
+--- In the order of `/help`: moving on, thinking differently, what holds, other voices, saving and ending.
 commands.ALL = {
 	{ name = "continue", aliases = { "continuer", "next" } },
 	{ name = "back", argument = "number", aliases = { "retour" } },
@@ -33,6 +33,14 @@ commands.ALL = {
 	{ name = "sessions" },
 	{ name = "technique", argument = "text" },
 	{ name = "framework", choices = { "moscow", "5whys", "swot" } },
+	{ name = "idea", argument = "words" },
+	{ name = "decide", argument = "words" },
+	{ name = "open", argument = "words" },
+	{ name = "fact", argument = "words" },
+	{ name = "strike", argument = "numbers" },
+	{ name = "rate", argument = "numbers" },
+	{ name = "ledger" },
+	{ name = "approaches" },
 	{ name = "premortem" },
 	{ name = "spike", argument = "text" },
 	{ name = "security-check" },
@@ -65,15 +73,21 @@ function commands.offered(t: lang.Say, taken: { string }): { ui.Command }
 		end
 		local free: { string } = {}
 		for _, word in words do
-			if table.find(folded, text.fold(word)) == nil then
+			if command.argument ~= "words" and table.find(folded, text.fold(word)) == nil then
 				table.insert(free, word)
 			end
 		end
 		return {
 			name = command.name,
 			summary = t(`commands.{command.name}`),
-			text = if command.argument == "text" then `[{t(`arguments.{command.name}`)}]` else nil,
-			number = if command.argument == "number" then `[{t(`arguments.{command.name}`)}]` else nil,
+			text = if command.argument == "text"
+				then `[{t(`arguments.{command.name}`)}]`
+				elseif command.argument == "words" then t(`arguments.{command.name}`)
+				else nil,
+			number = if command.argument == "number"
+				then `[{t(`arguments.{command.name}`)}]`
+				elseif command.argument == "numbers" then `{t(`arguments.{command.name}`)}…`
+				else nil,
 			choices = command.choices,
 			words = if #free > 0 then free else nil,
 		}

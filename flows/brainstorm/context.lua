@@ -1,19 +1,18 @@
 --!strict
---- The variables that every prompt has: what a model is told about the session. Little: a small model gets lost in a whole
---- transcript and a long one costs money, so ideas and decisions stand for older answers.
+--- What a small mind is told about the session: little, because it gets lost in a whole transcript. Ideas and decisions stand for
+--- older answers. (A large one reads `transcript.lua`.) What a `back` left is told to nobody.
 
 local app = require("./app")
 local ems = require("./ems")
 local lang = require("./lang")
+local mind = require("../common/mind")
+local notebook = require("./notebook")
+local session = require("./session")
 local similarity = require("../common/similarity")
 
 local context = {}
 
---- How many answered iterations are given word for word.
-local MAX_RECENT = 2
-local MAX_IDEAS = 6
-local MAX_DECISIONS = 6
-local MAX_NOTES = 4
+local CRUTCHES = mind.CRUTCHES
 
 local function last_items(items: { any }, count: number): { any }
 	local from = math.max(1, #items - count + 1)
@@ -29,7 +28,10 @@ function context.answered_pairs(entry: any): { { question: string, answer: strin
 	local pairs_: { { question: string, answer: string } } = {}
 	for index, response in entry.responses do
 		if response ~= "" then
-			table.insert(pairs_, { question = app.to_line(entry.questions[index], 200), answer = app.to_line(response, 400) })
+			table.insert(pairs_, {
+				question = app.to_line(entry.questions[index], CRUTCHES.question_letters),
+				answer = app.to_line(response, CRUTCHES.answer_letters),
+			})
 		end
 	end
 	return pairs_
@@ -59,10 +61,16 @@ local function distinct_statements(recent: { any }, lists: { { string } }): { st
 	return found
 end
 
---- Returns the ideas, best first.
-function context.ideas(self: app.App): { any }
-	local ideas = table.clone(self.doc.session.ideas)
-	table.sort(ideas, function(a: any, b: any): boolean
+export type Idea = { id: number, content: string, score: number, iteration: number }
+
+--- Returns the ideas that hold, best first. `id` is the one of the ledger, by which the user rates them.
+function context.ideas(self: app.App): { Idea }
+	local ideas: { Idea } = {}
+	for _, entry in notebook.holding(self.doc, { "idea" }) do
+		local score = entry.score or session.UNRATED
+		table.insert(ideas, { id = entry.id, content = entry.text, score = score, iteration = entry.turn })
+	end
+	table.sort(ideas, function(a: Idea, b: Idea): boolean
 		return if a.score == b.score then a.id < b.id else a.score > b.score
 	end)
 	return ideas
@@ -72,40 +80,34 @@ end
 --- is left out.
 function context.prompt_vars(self: app.App, upto: number?): { [string]: any }
 	local s = self.doc.session
-	local state = s.flow_state
+	local state = self.doc.nietz
 	local entries: { any } = {}
-	for _, entry in s.history do
+	for _, entry in session.counted_history(self.doc) do
 		if entry.iteration <= (upto or s.iteration) and #context.answered_pairs(entry) > 0 then
 			table.insert(entries, entry)
 		end
 	end
 	local recent: { any } = {}
-	for _, entry in last_items(entries, MAX_RECENT) do
+	for _, entry in last_items(entries, CRUTCHES.recent) do
 		for _, pair in context.answered_pairs(entry) do
 			table.insert(recent, pair)
 		end
 	end
 	local ideas: { string } = {}
 	for index, idea in context.ideas(self) do
-		if index <= MAX_IDEAS then
+		if index <= CRUTCHES.ideas then
 			table.insert(ideas, app.to_line(idea.content, 160))
 		end
 	end
-	local function note_texts(notes: { any }, most: number): { string }
-		local found: { string } = {}
-		for _, note in last_items(notes, most) do
-			table.insert(found, app.to_line(if note.about then `{note.about} → {note.text}` else note.text, 240))
-		end
-		return found
+	local decisions: { string } = {}
+	for _, entry in last_items(notebook.holding(self.doc, { "decision" }), CRUTCHES.decisions) do
+		table.insert(decisions, app.to_line(entry.text, CRUTCHES.note_letters))
 	end
 	-- The user's notes alone: those of a model (threats, spikes, rivals) would lead it away from what the user says.
-	local notes: { any } = {}
-	for _, note in state.notes do
-		if note.kind == "user" then
-			table.insert(notes, note)
-		end
+	local told: { string } = {}
+	for _, note in last_items(session.notes(self.doc, { "user" }), CRUTCHES.notes) do
+		table.insert(told, app.to_line(if note.about then `{note.about} → {note.text}` else note.text, CRUTCHES.note_letters))
 	end
-	local told = note_texts(notes, MAX_NOTES)
 	local axes: { any } = {}
 	for _, axis in ems.AXES do
 		table.insert(axes, { key = axis.key, score = state.axes[axis.key] or 0 })
@@ -118,7 +120,7 @@ function context.prompt_vars(self: app.App, upto: number?): { [string]: any }
 		axes = axes,
 		weak = ems.weak_axes(state.axes, s.phase),
 		ideas = ideas,
-		decisions = note_texts(state.decisions, MAX_DECISIONS),
+		decisions = decisions,
 		notes = told,
 		recent = recent,
 		said = distinct_statements(recent, { ideas, told }),

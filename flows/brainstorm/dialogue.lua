@@ -19,30 +19,109 @@ export type Question = {
 	options: { Option }?,
 	--- Only the options are answers.
 	closed: boolean?,
+	--- Several options may be taken, with words of the user's own behind them.
+	several: boolean?,
 	--- What an empty line means; without it, an empty line is the answer `""`.
 	default: string?,
 }
 
 local LETTERS = "abcdefghijklmnopqrstuvwxyz"
+--- What stands between two letters, and behind letters that words follow.
+local JOINERS = { "and", "et", "or", "ou", "&", "+" }
+local BEHIND = { "but", "mais", "and", "et", "with", "avec", "plus", "except", "sauf" }
 
 --- Returns the letter before the option with this number.
 function dialogue.letter(index: number): string
 	return string.sub(LETTERS, index, index)
 end
 
+local function numbered(bare: string, options: { Option }): number?
+	local index = tonumber(bare) or string.find(LETTERS, bare, 1, true)
+	return if index ~= nil and options[index] ~= nil then index else nil
+end
+
 --- Returns the option that a line names by letter, number, value or label, or nil.
 function dialogue.match_option(line: string, options: { Option }): Option?
 	local typed = text.fold(text.trim(line))
 	local bare = string.match(typed, "^%[?(%w)%]?[%.%)]?$")
-	if bare ~= nil then
-		local index = tonumber(bare) or string.find(LETTERS, bare, 1, true)
-		if index ~= nil and options[index] ~= nil then
-			return options[index]
-		end
+	local index = if bare ~= nil then numbered(bare, options) else nil
+	if index ~= nil then
+		return options[index]
 	end
 	return list.find(options, function(option): boolean
 		return typed == text.fold(option.value) or typed == text.fold(option.label)
 	end)
+end
+
+--- Takes letters off the beginning of a line: `a, b and c`, `b) but only …`. Returns the numbers of their options, and the rest.
+local function leading_letters(line: string, options: { Option }): ({ number }, string)
+	local found: { number } = {}
+	local rest = line
+	while true do
+		local letter, behind = string.match(rest, "^%s*%(?([a-z])%)?([^%w].*)$")
+		if letter == nil then
+			letter, behind = string.match(rest, "^%s*%(?([a-z])%)?$"), ""
+		end
+		local index = if letter ~= nil then numbered(letter :: string, options) else nil
+		if index == nil or table.find(found, index) ~= nil then
+			return {}, line
+		end
+		table.insert(found, index)
+		local after = text.trim(behind :: string)
+		local word, more = string.match(after, "^(%S+)%s*(.*)$")
+		if word ~= nil and table.find(JOINERS, word) ~= nil and string.match(more :: string, "^%(?[a-z]%)?[^%w]") then
+			rest = more :: string
+		elseif word ~= nil and table.find(JOINERS, word) ~= nil and string.match(more :: string, "^%(?[a-z]%)?$") then
+			rest = more :: string
+		elseif string.match(after, "^[,/;+&]%s*%(?[a-z]%)?[^%w]") or string.match(after, "^[,/;+&]%s*%(?[a-z]%)?$") then
+			rest = string.sub(after, 2)
+		else
+			return found, after
+		end
+	end
+end
+
+--- Returns an answer in which letters stand for what was suggested: `a and c` are two suggestions, `b, but only by Ann` is one with
+--- a condition. What only looks like a letter (`a supervisor signs`) stays as it is.
+function dialogue.resolve(line: string, options: { Option }): string
+	local one = dialogue.match_option(line, options)
+	if one ~= nil then
+		return one.value
+	end
+	local numbers = string.match(line, "^%s*%d[%d%s,;&+%-]*%a*[%d%s,;&+]*$")
+	if numbers ~= nil and #options > 0 then
+		local digits: { string } = {}
+		local plain = true
+		for word in string.gmatch(line, "[^%s,;&+]+") do
+			local index = if #word == 1 and tonumber(word) ~= nil then numbered(word, options) else nil
+			if index ~= nil and table.find(digits, options[index].value) == nil then
+				table.insert(digits, options[index].value)
+			elseif table.find(JOINERS, text.fold(word)) == nil then
+				plain = false
+			end
+		end
+		if plain and #digits > 1 then
+			return table.concat(digits, "; ")
+		end
+	end
+	local found, rest = leading_letters(line, options)
+	if #found == 0 then
+		return line
+	end
+	local first = string.match(text.fold(rest), "^(%a+)")
+	local follows = string.find(rest, "^[%.,;:!%)%-]") ~= nil or (first ~= nil and table.find(BEHIND, first) ~= nil)
+	if rest ~= "" and not follows and #found == 1 then
+		return line
+	end
+	local taken: { string } = {}
+	for _, index in found do
+		table.insert(taken, options[index].value)
+	end
+	local joined = table.concat(taken, "; ")
+	if rest == "" then
+		return joined
+	end
+	return if string.find(rest, "^[%.,;:!]") then (string.gsub(joined, "%.$", "")) .. rest else `{joined}, {rest}`
 end
 
 local function option_labels(options: { Option }): string
@@ -72,13 +151,22 @@ function dialogue.ask(self: app.App, question: Question): (string?, app.Signal?)
 			complete = commands.names(),
 			commands = offered,
 		})
+		local answer = text.trim(said)
 		if command ~= nil then
 			local signal = self:run_command(command, said)
 			if signal ~= nil then
 				return nil, signal
 			end
+		elseif string.sub(answer, 1, 1) == "@" and self:ask_voice(answer) then
+			-- One voice was asked, and the question stands.
+			continue
+		elseif question.several then
+			local resolved = dialogue.resolve(answer, options)
+			if resolved ~= answer and answer ~= question.default then
+				ui.say(self.t("ask.taken", { answer = resolved }))
+			end
+			return resolved, nil
 		else
-			local answer = text.trim(said)
 			local option = dialogue.match_option(answer, options)
 			if option ~= nil then
 				return option.value, nil

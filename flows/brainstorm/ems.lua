@@ -136,13 +136,14 @@ local function allowed_rise(evidence: string, said: string, used: { string }): n
 	return if #similarity.words(evidence) < THIN then RISE.thin else RISE.strong
 end
 
---- Returns the axes after an iteration, and which of them were held back.
+--- Returns the axes after an iteration, and which of them were held back: for want of `evidence`, or because no axis rises
+--- further at once (`pace`).
 ---
 --- `said` is what the user said in this iteration. How far an axis may rise depends on its evidence (`RISE`). An axis without
 --- a claim stays.
-function ems.limit_change(before: Axes, claims: { [string]: Claim }, said: string): (Axes, { [string]: boolean })
+function ems.limit_change(before: Axes, claims: { [string]: Claim }, said: string): (Axes, { [string]: string })
 	local after: Axes = {}
-	local held: { [string]: boolean } = {}
+	local held: { [string]: string } = {}
 	local used: { string } = {}
 	for _, axis in ems.AXES do
 		local from = before[axis.key] or 0
@@ -151,10 +152,12 @@ function ems.limit_change(before: Axes, claims: { [string]: Claim }, said: strin
 			after[axis.key] = from
 			continue
 		end
-		local most = from + allowed_rise(claim.evidence, said, used)
+		local rise = allowed_rise(claim.evidence, said, used)
 		local claimed = math.clamp(claim.score, 0, 100)
-		after[axis.key] = math.clamp(claimed, math.max(0, from - FALL), math.min(100, most))
-		held[axis.key] = claimed > after[axis.key]
+		after[axis.key] = math.clamp(claimed, math.max(0, from - FALL), math.min(100, from + rise))
+		if claimed > after[axis.key] then
+			held[axis.key] = if rise == RISE.strong then "pace" else "evidence"
+		end
 		table.insert(used, claim.evidence)
 	end
 	return after, held

@@ -5,7 +5,9 @@
 local app = require("./app")
 local clock = require("@nietz/clock")
 local dialogue = require("./dialogue")
+local json = require("@nietz/json")
 local list = require("../common/list")
+local path = require("./path")
 local questions = require("./questions")
 local scoring = require("./scoring")
 local session = require("./session")
@@ -14,9 +16,10 @@ local text = require("@nietz/text")
 local iterate = {}
 
 --- Returns a question with its priority and suggestions. The history keeps texts alone, as specified; the rest stands in
---- `flow_state.offered`.
+--- `nietz.offered`.
 local function offered_question(self: app.App, question: string): questions.Question
-	for _, offer in self.doc.session.flow_state.offered or {} do
+	local offered: { any } = self.doc.nietz.offered or {}
+	for _, offer in offered do
 		if offer.question == question then
 			return offer
 		end
@@ -66,10 +69,12 @@ local function ask_question(
 ): (string?, app.Signal?)
 	local first = question.suggestions[1]
 	local default = if earlier ~= nil and earlier ~= "" then earlier elseif self.options.turbo then first else nil
+	session.put_question(self.doc, question.question)
 	return dialogue.ask(self, {
 		id = "answer",
 		prompt = render_question(self, question, index, count, earlier),
 		options = suggestion_options(question),
+		several = true,
 		default = default,
 	})
 end
@@ -77,7 +82,7 @@ end
 local function begin_questions(self: app.App, again: boolean)
 	local limit = self.options.questions
 	local answered = if again then #session.current_entry(self.doc).responses else 0
-	local found = questions.next(self, math.max(1, limit - answered))
+	local found = questions.next(self, math.max(1, limit - answered), not again)
 	local texts: { string } = {}
 	for _, question in found do
 		table.insert(texts, question.question)
@@ -88,11 +93,12 @@ local function begin_questions(self: app.App, again: boolean)
 	else
 		session.begin_iteration(self.doc, texts, now)
 	end
-	local state = self.doc.session.flow_state
-	state.offered = state.offered or {}
+	local own = self.doc.nietz
+	local offered: { any } = own.offered or json.array({} :: { any })
 	for _, question in found do
-		table.insert(state.offered, question)
+		table.insert(offered, question)
 	end
+	own.offered = offered
 	self.focus = nil
 	self.techniques = {}
 	self.weak_point = nil
@@ -102,9 +108,9 @@ end
 --- Asks what the open iteration has left. Returns a signal where a command leads elsewhere.
 local function ask_open_questions(self: app.App): app.Signal?
 	local entry = session.current_entry(self.doc)
-	local count = #entry.questions
 	local all = false
 	while #entry.responses < #entry.questions do
+		local count = #entry.questions
 		local index = #entry.responses + 1
 		local question = offered_question(self, entry.questions[index])
 		local answer: string?, signal: app.Signal? = nil, nil
@@ -116,16 +122,15 @@ local function ask_open_questions(self: app.App): app.Signal?
 			answer = question.suggestions[1] or ""
 		end
 		if answer ~= nil then
-			session.add_answer(self.doc, answer, clock.now())
+			session.add_answer(self.doc, answer)
 			app.save(self)
 		elseif signal ~= nil and signal.go == "next" then
 			for _ = index, count do
-				session.add_answer(self.doc, "", clock.now())
+				session.add_answer(self.doc, "")
 			end
 		elseif signal ~= nil and signal.go == "again" then
 			begin_questions(self, true)
 			entry = session.current_entry(self.doc)
-			count = #entry.questions
 		elseif signal ~= nil then
 			return signal
 		end
@@ -134,18 +139,23 @@ local function ask_open_questions(self: app.App): app.Signal?
 end
 
 --- After `back`: asks the restored questions again. Other answers make a new iteration at the end of the history, so
---- that what was said before stays; the same answers lead forward again.
+--- that what was said before stays; the same answers lead forward again. Each is kept as it comes, whatever ends the run.
 local function revisit(self: app.App): app.Signal?
+	local own = self.doc.nietz
 	local entry = session.current_entry(self.doc)
-	local replies: { string } = {}
-	local changed = false
-	for index, asked in entry.questions do
+	local kept = own.revisit
+	if kept == nil or kept.iteration ~= entry.iteration then
+		kept = { iteration = entry.iteration, replies = json.array({} :: { string }) }
+		own.revisit = kept
+	end
+	local replies = (kept :: any).replies :: { string }
+	for index = #replies + 1, #entry.questions do
 		local earlier = entry.responses[index] or ""
-		local question = offered_question(self, asked)
+		local question = offered_question(self, entry.questions[index])
 		local answer, signal = ask_question(self, question, index, #entry.questions, earlier)
 		if answer ~= nil then
-			changed = changed or answer ~= earlier
 			table.insert(replies, answer)
+			app.save(self)
 		elseif signal ~= nil and signal.go == "again" then
 			begin_questions(self, false)
 			return ask_open_questions(self)
@@ -155,14 +165,18 @@ local function revisit(self: app.App): app.Signal?
 			break
 		end
 	end
+	local changed = false
+	for index, reply in replies do
+		changed = changed or reply ~= (entry.responses[index] or "")
+	end
+	own.revisit = nil
 	if not changed then
-		session.go_forward(self.doc)
+		path.go_forward(self.doc)
 		return { go = "jump" }
 	end
-	local now = clock.now()
-	session.begin_iteration(self.doc, entry.questions, now)
+	session.begin_iteration(self.doc, entry.questions, clock.now())
 	for index = 1, #entry.questions do
-		session.add_answer(self.doc, replies[index] or "", now)
+		session.add_answer(self.doc, replies[index] or "")
 	end
 	app.save(self)
 	return nil

@@ -4,7 +4,6 @@
 local clock = require("@nietz/clock")
 local dialogue = require("./dialogue")
 local documents = require("@nietz/documents")
-local ems = require("./ems")
 local lang = require("./lang")
 local leader = require("./leader")
 local list = require("../common/list")
@@ -146,7 +145,7 @@ local function offer_sessions(t: lang.Say, found: { session.Doc }): session.Doc?
 end
 
 --- Makes the persona lead that the user asked for.
-local function set_leader(t: lang.Say, s: any, wish: string?)
+local function set_leader(t: lang.Say, doc: session.Doc, wish: string?)
 	if wish == nil then
 		return
 	end
@@ -154,24 +153,27 @@ local function set_leader(t: lang.Say, s: any, wish: string?)
 	if persona == nil then
 		nietz.usage(t("persona.unknown", { name = wish }), t("persona.hint", { names = table.concat(leader.slugs(), ", ") }))
 	else
-		s.persona, s.flow_state.pinned = persona.slug, true
+		doc.session.persona, doc.nietz.pinned = persona.slug, true
 	end
 end
 
 --- Returns a session that exists, ready to go on.
 local function resume(t: lang.Say, doc: session.Doc, persona: string?): session.Doc
 	local s = session.fill_defaults(doc).session
-	set_leader(t, s, persona)
+	local own = doc.nietz
+	set_leader(t, doc, persona)
 	if personas.find(s.persona) == nil then
 		ui.say(t("persona.gone", { name = s.persona }))
 		s.persona = session.LEADER
 	end
-	if s.flow_state.scored == nil then
-		-- A file from elsewhere: what was answered in its last iteration was not scored here.
-		s.flow_state.scored = math.max(0, s.iteration - 1)
+	if own.scored == nil then
+		-- A file from elsewhere: its EMS is that of all that was answered, and is not weighed once more.
+		local entry = session.current_entry(doc)
+		local open = entry ~= nil and #entry.responses < #entry.questions
+		own.scored = if open then math.max(0, s.iteration - 1) else s.iteration
 	end
 	-- A party that was stopped left its question to the user: the roles speak again in the next iteration.
-	s.flow_state.heard = s.flow_state.heard or s.iteration
+	own.heard = own.heard or s.iteration
 	if s.status ~= "in_progress" then
 		ui.say(t("launch.reopened", { status = t(`statuses.{s.status}`) }))
 		s.status = "in_progress"
@@ -253,10 +255,7 @@ function launch.open(t: lang.Say, params: { [string]: any }): (session.Doc, bool
 	end
 	local slug = free_slug(launch.slug(params.name or topic), all)
 	local doc = session.new({ topic = topic, slug = slug, now = clock.now() })
-	doc.session.flow_state.pinned = false
-	set_leader(t, doc.session, params.persona)
-	doc.session.flow_state.scored = 0
-	doc.session.ems = ems.combine(doc.session.flow_state.axes)
+	set_leader(t, doc, params.persona)
 	return doc, true
 end
 

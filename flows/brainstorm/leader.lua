@@ -5,7 +5,9 @@
 local app = require("./app")
 local dialogue = require("./dialogue")
 local list = require("../common/list")
+local notebook = require("./notebook")
 local personas = require("@nietz/personas")
+local session = require("./session")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
@@ -60,8 +62,8 @@ end
 --- Changes the leader if the session asks for it and the user has not chosen one.
 function leader.adjust(self: app.App, said: string)
 	local s = self.doc.session
-	if not s.flow_state.pinned then
-		leader.switch(self, leader.suggest(said, s.history, s.ems, #s.flow_state.decisions))
+	if not self.doc.nietz.pinned then
+		leader.switch(self, leader.suggest(said, session.counted_history(self.doc), s.ems, #notebook.holding(self.doc, { "decision" })))
 	end
 end
 
@@ -90,12 +92,12 @@ function leader.choose(self: app.App, name: string): app.Signal?
 	end
 	local found = leader.find(name)
 	if text.fold(name) == "auto" then
-		self.doc.session.flow_state.pinned = false
+		self.doc.nietz.pinned = false
 		ui.say(self.t("persona.auto"))
 	elseif found == nil then
 		ui.say(self.t("persona.unknown", { name = name }))
 	else
-		self.doc.session.flow_state.pinned = true
+		self.doc.nietz.pinned = true
 		leader.switch(self, found.slug, "chosen")
 	end
 	app.save(self)

@@ -1,7 +1,9 @@
 --!strict
 --- What the command line offers, and what follows from it: how long a session may be, and what it leaves out.
 
+local files = require("@nietz/files")
 local nietz = require("@nietz")
+local session = require("./session")
 
 local options = {}
 
@@ -36,6 +38,13 @@ export type Options = {
 	clarify: string,
 	--- The EMS from which finishing is proposed.
 	checkpoint: number,
+	--- One model call for several answers.
+	light: boolean,
+	--- Begin with many ideas, before any question.
+	diverge: boolean,
+	--- `prd`, `rfc`, `adr` or `issue`: the form of the brief; or the text of a template of the user's own.
+	format: string,
+	form_text: string?,
 }
 
 local function flag(help: string): nietz.Param
@@ -48,10 +57,20 @@ options.PARAMS = {
 	["continue"] = { type = "string", help = "Resume the session with this slug" },
 	name = { type = "string", help = "The session's name, instead of one made from the topic" },
 	persona = { type = "string", help = "Who leads: architecte, maieuticien, pragmatique, sparring or one of your own" },
-	template = { type = "string", choices = { "feature", "problem", "decision" }, help = "What kind of subject it is" },
+	template = {
+		type = "string",
+		help = "What kind of subject it is: feature, problem or decision; or FILE, a minijinja template for the brief",
+	},
+	format = { type = "string", choices = { "prd", "rfc", "adr", "issue" }, default = "prd", help = "The form of the brief" },
+	about = {
+		type = "string",
+		many = true,
+		help = "A file or folder of the project that models may read; may be given several times",
+	},
 	lite = flag("A light session: one question at a time, no bars, no checks"),
 	quick = flag("At most 3 iterations"),
 	turbo = flag("At most 3 iterations; `ok` takes all suggestions"),
+	diverge = flag("Begin with many ideas in your own words, technique by technique, before anything is judged"),
 	random = flag("Use techniques by chance"),
 	progressive = flag("Use techniques by how far the session is"),
 	party = flag("Begin with a discussion of several roles"),
@@ -77,6 +96,20 @@ local EXCLUSIVE = {
 	{ "lite", "turbo" },
 }
 
+local KINDS = { "feature", "problem", "decision" }
+
+--- Returns the kind of subject, and the text of a template for the brief, that `--template` names.
+local function read_template(wish: string?): (string?, string?)
+	if wish == nil or table.find(KINDS, wish) ~= nil then
+		return wish, nil
+	end
+	local ok, file = pcall(files.read, wish)
+	if not ok or file == nil then
+		nietz.usage(`--template: there is no file {wish}`, "give feature, problem or decision, or the path of a template")
+	end
+	return nil, (file :: any).text
+end
+
 local function describe_param(param: string): string
 	return if options.PARAMS[param].positional then "a " .. param else "--" .. param
 end
@@ -92,6 +125,7 @@ function options.from_params(params: { [string]: any }): Options
 	local lite, turbo, quick = params.lite == true, params.turbo == true, params.quick == true
 	local light = lite or turbo or quick
 	local suggest = not (params["no-suggest"] or light)
+	local kind, form = read_template(params.template)
 	local clarify = "needed"
 	if params["force-clarify"] then
 		clarify = "always"
@@ -103,7 +137,11 @@ function options.from_params(params: { [string]: any }): Options
 		minutes = 120,
 		questions = if lite then 1 else 3,
 		choosing = if params.random then "random" elseif params.progressive then "progressive" else "auto",
-		template = params.template,
+		template = kind,
+		light = lite or (quick and not turbo),
+		diverge = params.diverge == true,
+		format = params.format or "prd",
+		form_text = form,
 		turbo = turbo,
 		chart = not lite,
 		energy = suggest,
@@ -122,8 +160,8 @@ function options.from_params(params: { [string]: any }): Options
 end
 
 --- Keeps in the session what holds for later sittings, too, and takes over what an earlier sitting chose.
-function options.carry_over(allowed: Options, s: any)
-	local state = s.flow_state
+function options.carry_over(allowed: Options, doc: session.Doc)
+	local s, state = doc.session, doc.nietz
 	allowed.template = allowed.template or state.template
 	state.template = allowed.template
 	if allowed.choosing == "auto" and s.random_state ~= nil then

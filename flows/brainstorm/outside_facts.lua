@@ -23,7 +23,7 @@ local function ask_for_list(self: app.App, kind: string, name: string, propertie
 	for _, item in value[name] do
 		local said = describe(item)
 		table.insert(lines, `- {said}`)
-		session.add_note(self.doc, "notes", said, kind)
+		session.add_note(self.doc, said, kind)
 	end
 	ui.say(table.concat(lines, "\n"))
 	app.save(self)

@@ -23,23 +23,13 @@ function panel.next_phase(history: { any }): string
 	return PHASES[math.min(index + 1, #PHASES)]
 end
 
-local function last_points(self: app.App): { round.Point }
-	local points: { round.Point } = {}
-	local history = self.doc.session.panel_history
-	local last = if self.doc.session.panel_active then history[#history] else nil
-	for _, contribution in if last then last.contributions else {} do
-		table.insert(points, { id = `P{#points + 1}`, by = contribution.expert, text = contribution.position })
-	end
-	return points
-end
-
 --- Runs one round in this phase and asks the user for a verdict.
 function panel.run_round(self: app.App, phase: string): app.Signal?
 	local s = self.doc.session
-	local points = last_points(self)
+	local points: { round.Point } = if s.panel_active then discussion.last_points(self) else {}
 	local last = if s.panel_active then s.panel_history[#s.panel_history] else nil
 	s.mode, s.panel_active, s.party_active = "panel", true, false
-	s.flow_state.heard = s.iteration
+	self.doc.nietz.heard = s.iteration
 	local experts = discussion.choose_personas(self, "panel", MAX_EXPERTS, {})
 	-- The phases of one panel are about one thing.
 	local topic = if last ~= nil and phase ~= "discussion" then last.topic else discussion.topic(self)
@@ -58,7 +48,7 @@ function panel.run_round(self: app.App, phase: string): app.Signal?
 	end
 	local contributions: { any } = json.array({})
 	for _, contribution in found do
-		discussion.show_contribution(self, contribution)
+		discussion.show_contribution(self, contribution, points)
 		table.insert(contributions, {
 			expert = contribution.name,
 			framework = framework[contribution.slug],
@@ -67,6 +57,7 @@ function panel.run_round(self: app.App, phase: string): app.Signal?
 		})
 	end
 	if #found == 0 then
+		ui.say(self.t("voices.nothing_new"))
 		return nil
 	end
 	local synthesis = discussion.synthesize(self, topic, points)
@@ -81,13 +72,7 @@ function panel.run_round(self: app.App, phase: string): app.Signal?
 			tensions = json.array(table.clone(synthesis.contested)),
 		},
 	})
-	app.save(self)
-	if #synthesis.agreed > 0 then
-		ui.say(`{self.t("voices.convergent")}\n\n- {table.concat(synthesis.agreed, "\n- ")}`)
-	end
-	if #synthesis.contested > 0 then
-		ui.say(`{self.t("voices.tensions")}\n\n- {table.concat(synthesis.contested, "\n- ")}`)
-	end
+	discussion.keep(self, "panel", number, synthesis)
 	return discussion.ask_user(self, "panel", if phase == "debate" then "voices.arbitrate" else "voices.question", synthesis.question)
 end
 
@@ -112,7 +97,7 @@ function panel.run_command(self: app.App, argument: string): app.Signal?
 	end
 	local s = self.doc.session
 	local phase = if verb ~= "" then verb elseif s.panel_active then panel.next_phase(s.panel_history) else "discussion"
-	return panel.run_round(self, phase) or { go = "again" }
+	return panel.run_round(self, phase)
 end
 
 return panel

@@ -24,19 +24,6 @@ local function item_names(list: { any }): { string }
 	return found
 end
 
---- Returns what the last round of this party said, so that the next one can refer to it.
-local function last_points(self: app.App): { round.Point }
-	local points: { round.Point } = {}
-	local history = self.doc.session.party_history
-	local last = if self.doc.session.party_active then history[#history] else nil
-	for _, contribution in if last then last.contributions else {} do
-		for _, line in contribution.key_points do
-			table.insert(points, { id = `P{#points + 1}`, by = contribution.persona, text = line })
-		end
-	end
-	return points
-end
-
 --- Lets the contrarian answer when nobody disagrees.
 local function add_contrarian(self: app.App, points: { round.Point }, speak: round.Speak): round.Contribution?
 	local contrarian = personas.find("contrarian")
@@ -46,7 +33,7 @@ local function add_contrarian(self: app.App, points: { round.Point }, speak: rou
 	ui.say(self.t("voices.added", { name = contrarian.name }))
 	local contribution = round.speak_once(contrarian, points, true, speak)
 	if contribution ~= nil then
-		discussion.show_contribution(self, contribution)
+		discussion.show_contribution(self, contribution, points)
 	end
 	return contribution
 end
@@ -65,11 +52,12 @@ end
 --- Runs one round and asks the user its question.
 function party.run_round(self: app.App): app.Signal?
 	local s = self.doc.session
-	local points = last_points(self)
+	local points: { round.Point } = if s.party_active then discussion.last_points(self) else {}
+	local begins = not s.party_active
 	s.mode, s.party_active, s.panel_active = "party", true, false
-	s.flow_state.heard = s.iteration
+	self.doc.nietz.heard = s.iteration
 	local always = { "architect" }
-	for _, slug in s.flow_state.voices do
+	for _, slug in self.doc.nietz.voices do
 		if table.find(always, slug) == nil and #always < MAX_ROLES then
 			table.insert(always, slug)
 		end
@@ -78,8 +66,10 @@ function party.run_round(self: app.App): app.Signal?
 	self.next_speaker = nil
 	local chosen = if focus then { focus } else discussion.choose_personas(self, "party", DEFAULT_ROLES, always)
 	-- A second round on the same question discusses what the first one left open.
-	local talk = s.flow_state.talk
-	local topic = if talk ~= nil and talk.from == s.last_question then talk.next else discussion.topic(self)
+	local talk = self.doc.nietz.talk
+	local topic = discussion.topic(self)
+	local from = topic
+	topic = if talk ~= nil and talk.from == topic then talk.next else topic
 	local number = #s.party_history + 1
 	ui.say(self.t("voices.round", { what = self.t("voices.party"), round = number, topic = topic }))
 	ui.say(self.t("voices.with", { names = table.concat(item_names(chosen), ", ") }))
@@ -88,9 +78,10 @@ function party.run_round(self: app.App): app.Signal?
 		then round.speak_blind(chosen, points, speak, discussion.on_failure(self))
 		else round.speak_in_turn(chosen, points, speak)
 	for _, contribution in found do
-		discussion.show_contribution(self, contribution)
+		discussion.show_contribution(self, contribution, points)
 	end
 	if #found == 0 then
+		ui.say(self.t("voices.nothing_new"))
 		return nil
 	end
 	local synthesis = discussion.synthesize(self, topic, points)
@@ -117,10 +108,10 @@ function party.run_round(self: app.App): app.Signal?
 		synthesis = synthesis_text(self, synthesis),
 		user_question = synthesis.question,
 	})
-	s.flow_state.talk = { from = s.last_question, next = synthesis.question }
-	app.save(self)
-	if synthesis_text(self, synthesis) ~= "" then
-		ui.say(self.t("voices.synthesis", { text = synthesis_text(self, synthesis) }))
+	self.doc.nietz.talk = { from = from, next = synthesis.question }
+	discussion.keep(self, "party", number, synthesis)
+	if begins then
+		ui.say(self.t("voices.stays"))
 	end
 	return discussion.ask_user(self, "party", "voices.question", synthesis.question)
 end
@@ -148,7 +139,7 @@ function party.run_command(self: app.App, argument: string): app.Signal?
 		if persona == nil then
 			return nil
 		elseif verb == "add" then
-			local added = self.doc.session.flow_state.voices
+			local added = self.doc.nietz.voices
 			if table.find(added, persona.slug) == nil then
 				table.insert(added, persona.slug)
 			end
@@ -162,7 +153,7 @@ function party.run_command(self: app.App, argument: string): app.Signal?
 		ui.say(self.t("voices.usage"))
 		return nil
 	end
-	return party.run_round(self) or { go = "again" }
+	return party.run_round(self)
 end
 
 return party

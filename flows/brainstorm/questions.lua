@@ -5,7 +5,11 @@
 local app = require("./app")
 local context = require("./context")
 local ems = require("./ems")
+local json = require("@nietz/json")
 local lang = require("./lang")
+local ledger = require("../common/ledger")
+local noting = require("./noting")
+local scoring = require("./scoring")
 local session = require("./session")
 local shape = require("../common/shape")
 local similarity = require("../common/similarity")
@@ -19,6 +23,8 @@ export type Question = { question: string, priority: string, suggestions: { stri
 
 --- What the prompt asks a question about, by axis.
 local TARGETS: { [string]: string } = yaml.load("./prompts/targets.yaml")
+--- What a large mind's questions are for.
+local DIRECTIONS: { [string]: string } = yaml.load("./prompts/large/directions.yaml")
 local MAX_SUGGESTIONS = 4
 --- A reply is a line, not a paragraph.
 local LONGEST_REPLY = 90
@@ -116,7 +122,7 @@ end
 --- Returns questions of the language file on the weakest axes that were not asked yet.
 function questions.fallback_questions(self: app.App, asked: { string }, count: number): { Question }
 	local kept: { Question } = {}
-	local order = ems.weak_axes(self.doc.session.flow_state.axes, self.doc.session.phase)
+	local order = ems.weak_axes(self.doc.nietz.axes, self.doc.session.phase)
 	for _, axis in ems.AXES do
 		if table.find(order, axis.key) == nil then
 			table.insert(order, axis.key)
@@ -134,9 +140,8 @@ function questions.fallback_questions(self: app.App, asked: { string }, count: n
 	return kept
 end
 
---- Returns the next questions: at least one, as long as the language file has one that was not asked.
-function questions.next(self: app.App, count: number): { Question }
-	local asked = session.asked_questions(self.doc)
+--- Returns the next questions of a small mind.
+local function ask_small(self: app.App, asked: { string }, count: number): { Question }
 	local vars = context.prompt_vars(self)
 	vars.count = count
 	vars.targets = {}
@@ -165,15 +170,113 @@ function questions.next(self: app.App, count: number): { Question }
 			return nil
 		end,
 	})
-	local found: { Question } = if value then questions.keep_usable(self, value.questions, asked, count) else {}
-	-- Too few are left to think about: questions of the language file fill up.
+	return if value then questions.keep_usable(self, value.questions, asked, count) else {}
+end
+
+--- Returns those of a large mind's questions that are worth asking, in its own order: a later one may depend on an earlier one.
+--- Only what was asked word for word is left out.
+function questions.keep_new(self: app.App, raw: { any }, asked: { string }, count: number): { Question }
+	local seen: { [string]: boolean } = {}
+	for _, question in asked do
+		seen[ledger.plain(question)] = true
+	end
+	local kept: { Question } = {}
+	for _, item in raw do
+		local line = text.trim((string.gsub(item.question, "%s+", " ")))
+		if #kept < count and line ~= "" and not seen[ledger.plain(line)] then
+			seen[ledger.plain(line)] = true
+			local suggestions: { string } = {}
+			for _, reply in item.replies do
+				-- Models like to letter their lists; we letter them ourselves.
+				local bare = string.gsub(text.trim((string.gsub(reply, "%s+", " "))), "^[%(%[]?%w[%)%]%.]%s+", "")
+				if #suggestions < MAX_SUGGESTIONS and bare ~= "" and table.find(suggestions, bare) == nil then
+					table.insert(suggestions, bare)
+				end
+			end
+			table.insert(kept, { question = line, priority = item.urgency, suggestions = suggestions })
+		end
+	end
+	return kept
+end
+
+--- Returns what the next questions are for.
+local function direction(self: app.App): string
+	if self.focus ~= nil and self.focus ~= "" then
+		return (string.gsub(DIRECTIONS.focus, "{focus}", function(): string
+			return self.focus :: string
+		end))
+	end
+	local s = self.doc.session
+	local weak: { string } = {}
+	for index, key in ems.weak_axes(self.doc.nietz.axes, s.phase) do
+		-- While opening up, nobody is pushed for who does what.
+		if index <= 2 and not (s.phase == "divergent" and key == "action") then
+			table.insert(weak, TARGETS[key])
+		end
+	end
+	local line = DIRECTIONS[s.phase]
+	return if #weak > 0 then `{line} {string.gsub(DIRECTIONS.weak, "{weak}", table.concat(weak, "; "))}` else line
+end
+
+--- Returns the next questions of a large mind. In a light session, what was said last is taken down in the same call.
+local function ask_large(self: app.App, asked: { string }, count: number): { Question }
+	if app.is_light(self) and #noting.unread(self.doc) > 0 then
+		local before = table.clone(self.doc.nietz.axes)
+		local noted = noting.run(self, { weigh = true, questions = count, direction = direction(self) })
+		scoring.show(self, noted, before)
+		return questions.keep_new(self, noted.questions, asked, count)
+	end
+	local used: { any } = {}
+	for _, technique in self.techniques do
+		table.insert(used, techniques.words(technique, self.lang))
+	end
+	local value = app.ask_model(self, {
+		prompt = "questions",
+		vars = { count = count, direction = direction(self), weak_point = self.weak_point or "", techniques = used },
+		schema = shape.object({ "questions" }, { questions = noting.questions_shape(count) }),
+		temperature = 0.7,
+		repairs = 1,
+		check = function(value: any): string?
+			return if #questions.keep_new(self, value.questions, asked, count) == 0 then "all of this was asked before" else nil
+		end,
+	})
+	return if value then questions.keep_new(self, value.questions, asked, count) else {}
+end
+
+--- How many questions a light session gets at once: so many answers cost one call.
+local AT_ONCE = 3
+
+--- Returns the next questions: at least one, as long as the language file has one that was not asked. `fresh` is whether an
+--- iteration begins with them, and may so begin with what is ready.
+function questions.next(self: app.App, count: number, fresh: boolean): { Question }
+	local own = self.doc.nietz
+	local asked = session.asked_questions(self.doc)
+	local ready: { any } = own.prepared or {}
+	own.prepared = nil
+	local found: { Question } = if fresh and self.focus == nil then ready else {}
+	local small = self.mind == "small"
+	if #found == 0 then
+		local wanted = if app.is_light(self) then math.max(count, AT_ONCE) else count
+		found = if small then ask_small(self, asked, count) else ask_large(self, asked, wanted)
+	end
+	-- Too few are left to think about: questions of the language file fill up. A large mind has its reasons for few.
+	local least = if small then math.min(2, count) else 1
 	for _, question in found do
 		table.insert(asked, question.question)
 	end
-	for _, question in questions.fallback_questions(self, asked, math.min(2, count) - #found) do
+	for _, question in questions.fallback_questions(self, asked, least - #found) do
 		table.insert(found, question)
 	end
-	return found
+	local now: { Question }, later: { any } = {}, json.array({} :: { any })
+	for index, question in found do
+		if index <= count then
+			table.insert(now, question)
+		else
+			table.insert(later, question)
+		end
+	end
+	own.prepared = if #later > 0 then later else nil
+	return now
 end
 
 return questions

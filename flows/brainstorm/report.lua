@@ -14,7 +14,12 @@ local function latest(run: nietz.Recorded, collection: string): any
 	return if documents ~= nil and #documents > 0 then documents[#documents].value else nil
 end
 
-local function curve(session: any): nietz.Block
+local function curve(document: any): nietz.Block
+	local session = document.session
+	local axes_of: { [number]: any } = {}
+	for _, began in (document.nietz or {}).iterations or {} do
+		axes_of[began.iteration] = began.axes
+	end
 	local steps, whole = {}, {}
 	local by_axis: { [string]: { any } } = {}
 	for _, entry in session.history do
@@ -22,7 +27,8 @@ local function curve(session: any): nietz.Block
 		table.insert(whole, entry.ems)
 		for _, axis in AXES do
 			by_axis[axis] = by_axis[axis] or {}
-			table.insert(by_axis[axis], if entry.axes then entry.axes[axis] else nil)
+			local axes = axes_of[entry.iteration]
+			table.insert(by_axis[axis], if axes then axes[axis] else nil)
 		end
 	end
 	local lines = { { name = "EMS", values = whole } }
@@ -34,12 +40,21 @@ local function curve(session: any): nietz.Block
 	return { type = "curve", title = "How ripe it was, by iteration (of 100)", steps = steps, lines = lines, most = 100 } :: any
 end
 
-local function ideas(session: any): nietz.Block
-	local rows = {}
-	for _, idea in session.ideas do
-		table.insert(rows, { idea.id, idea.content, idea.iteration or "", idea.score or "" } :: { any })
+--- Returns what the ledger has: what holds, and what was taken back.
+local function noted(book: any): nietz.Block
+	local gone: { [number]: boolean } = {}
+	for _, entry in book.entries do
+		if entry.of ~= nil then
+			gone[entry.of] = true
+		end
 	end
-	return { type = "table", title = "Ideas", columns = { "#", "idea", "iteration", "score" }, rows = rows } :: any
+	local rows = {}
+	for _, entry in book.entries do
+		local state = if gone[entry.id] then "taken back" else ""
+		table.insert(rows, { entry.id, entry.kind, entry.text, entry.by, entry.turn, state } :: { any })
+	end
+	local columns = { "#", "kind", "what", "who", "iteration", "state" }
+	return { type = "table", title = "Noted", columns = columns, rows = rows } :: any
 end
 
 --- Returns the blocks of a brainstorm.
@@ -67,24 +82,18 @@ function report.blocks(run: nietz.Recorded): { nietz.Block }
 		table.insert(blocks, { type = "text", title = "The brief", text = brief } :: any)
 	end
 	if #(session.history or {}) > 1 then
-		table.insert(blocks, curve(session))
+		table.insert(blocks, curve(document))
 	end
-	if #(session.ideas or {}) > 0 then
-		table.insert(blocks, ideas(session))
-	end
-	local decisions = {}
-	for _, decision in (session.flow_state or {}).decisions or {} do
-		table.insert(decisions, `- {decision.text}`)
-	end
-	if #decisions > 0 then
-		table.insert(blocks, { type = "text", title = "Decided", text = table.concat(decisions, "\n") } :: any)
+	local book = (document.nietz or {}).ledger
+	if book ~= nil and #book.entries > 0 then
+		table.insert(blocks, noted(book))
 	end
 	local events = {}
 	for _, entry in session.history or {} do
 		for index, question in entry.questions or {} do
 			local answer = (entry.responses or {})[index]
 			local said = if answer ~= nil then `{question}\n\n> {answer}` else question
-			table.insert(events, { at = `iteration {entry.iteration}`, who = entry.persona, text = said })
+			table.insert(events, { at = `iteration {entry.iteration}`, text = said })
 		end
 	end
 	if #events > 0 then

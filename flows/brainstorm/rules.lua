@@ -22,6 +22,46 @@ function rules.is_date(value: string): boolean
 	return day >= 1 and day <= last
 end
 
+--- Returns what is odd and keeps nobody from working with the file.
+local function remarks(session: any): { Fault }
+	local found: { Fault } = {}
+	local function add(pointer: string, message: string)
+		table.insert(found, { pointer = pointer, message = message })
+	end
+	for _, mode in { "party", "panel" } do
+		local active = session[`{mode}_active`] == true
+		if session.mode == mode and not active then
+			add("/session/mode", `says {mode}, and {mode}_active does not`)
+		elseif active and session.mode ~= mode then
+			add(`/session/{mode}_active`, `says that a {mode} is active, and mode says {session.mode}`)
+		end
+	end
+	local numbers: { [number]: boolean } = {}
+	local before: any = nil
+	for index, entry in session.history or {} do
+		local place = `/session/history/{index - 1}`
+		if numbers[entry.iteration] then
+			add(`{place}/iteration`, `is iteration {entry.iteration} once more`)
+		end
+		numbers[entry.iteration] = true
+		local asked, answered = #(entry.questions or {}), #(entry.responses or {})
+		if answered > asked then
+			add(`{place}/responses`, `has {answered} responses to {asked} questions`)
+		end
+		-- After `back`, an iteration goes on from any that came before.
+		local delta = if before then entry.ems - before.ems else 0
+		local right = entry.ems_delta == nil or entry.ems_delta == delta or (before == nil and entry.ems_delta == entry.ems)
+		for earlier = 1, index - 1 do
+			right = right or entry.ems_delta == entry.ems - session.history[earlier].ems
+		end
+		if not right then
+			add(`{place}/ems_delta`, `is {entry.ems_delta}, and the EMS changed by {delta}`)
+		end
+		before = entry
+	end
+	return found
+end
+
 --- Returns what is wrong with a document that its schema has accepted.
 function rules.check(doc: any): { Fault }
 	local session = doc.session
@@ -52,6 +92,10 @@ function rules.check(doc: any): { Fault }
 			table.insert(faults, { pointer = `/session/ideas/{index - 1}/id`, message = `repeats the id {idea.id}` })
 		end
 		seen[idea.id] = true
+	end
+	for _, remark in remarks(session) do
+		remark.severity = "note"
+		table.insert(faults, remark)
 	end
 	return faults
 end

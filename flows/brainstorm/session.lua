@@ -1,24 +1,128 @@
 --!strict
---- The session document: how it is made, filled with defaults, and moved from iteration to iteration. Pure (time comes in as a
---- text), so that every step can be tested.
+--- The session document: how it is made, filled with defaults, and what is added to it. Pure (time comes in as a text), so that
+--- every step can be tested. Going back and forward is in `path.lua`, what holds in `notebook.lua`.
 
 local clock = require("@nietz/clock")
 local ems = require("./ems")
 local json = require("@nietz/json")
+local ledger = require("../common/ledger")
 
 local session = {}
 
---- One session file, `format_version` at the top and everything else in `session`.
-export type Doc = { format_version: string, session: any }
+--- What an iteration began with, and which one it follows: after `back`, not the one before it.
+export type Began = {
+	iteration: number,
+	after: number,
+	axes: ems.Axes,
+	persona: string,
+	--- How long the session was when it began, and how many of its answers the ledger has.
+	seconds: number?,
+	read: number?,
+}
+--- Something that was said outside of the questions of an iteration: by the user (`user`), or by a model.
+export type Note = { iteration: number, text: string, kind: string?, about: string?, by: string?, read: boolean? }
+export type Offer = { question: string, priority: string?, suggestions: { string }? }
+export type Risk = {
+	risk: string,
+	probability: number,
+	impact: number,
+	mitigation: string,
+	iteration: number,
+	owner: string?,
+	--- The entries that it rests on, and whether it was written for a brief.
+	from: { number }?,
+	drafted: boolean?,
+}
 
+--- What the specification has no place for.
+export type Own = {
+	version: number,
+	topic: string,
+	axes: ems.Axes,
+	seconds: number,
+	ledger: ledger.Ledger,
+	iterations: { Began },
+	notes: { Note },
+	risks: { Risk },
+	voices: { string },
+	--- Which party and panel rounds were held in which iteration.
+	rounds: { { kind: string, round: number, iteration: number } },
+	last_idea: number,
+	evidence: { [string]: string }?,
+	scored: number?,
+	heard: number?,
+	checkpoint: number?,
+	crossed: boolean?,
+	pinned: boolean?,
+	asked_energy: { [string]: boolean }?,
+	offered: { Offer }?,
+	--- Questions that are ready and were not asked yet.
+	prepared: { Offer }?,
+	template: string?,
+	biases: { { slug: string, iteration: number } }?,
+	tip: { iteration: number, ems: number, phase: string, axes: ems.Axes, question: string }?,
+	--- The answers that were given again after `back`, until there are all of them.
+	revisit: { iteration: number, replies: { string } }?,
+	talk: { from: string, next: string }?,
+	--- Iterations beyond the limit that the user agreed to.
+	more: number?,
+	about: { paths: { string }, files: { { path: string, first: number, last: number, lines: number, sha256: string } } }?,
+	brief: { path: string, sha256: string }?,
+	approaches: { { name: string, how: string, price: string, recommended: boolean? } }?,
+}
+
+--- One session file: `format_version` at the top, everything of the specification in `session`, and ours under one key.
+export type Doc = { format_version: string, session: any, nietz: Own }
+
+--- The version of `nietz`.
+session.OWN_VERSION = 1
 --- The furthest that one `back` goes.
 session.MAX_BACK = 5
-
 --- Who leads unless somebody else was chosen.
 session.LEADER = "architecte"
+--- What an idea is worth until somebody says so.
+session.UNRATED = 5
 
 local function or_empty_array(value: any): any
 	return if value == nil then json.array {} else value
+end
+
+--- Fills in what a file of ours or of another program may leave out.
+local function fill_own(doc: Doc)
+	local s = doc.session
+	local own: any = doc.nietz or { version = session.OWN_VERSION }
+	own.topic = own.topic or string.gsub(s.slug, "-", " ")
+	own.axes = own.axes or ems.even_axes(s.ems)
+	own.seconds = own.seconds or s.duration_minutes * 60
+	for _, field in { "iterations", "risks", "notes", "voices", "rounds" } do
+		own[field] = or_empty_array(own[field])
+	end
+	if own.ledger == nil then
+		own.ledger = ledger.new()
+		own.last_idea = 0
+		for _, idea in s.ideas do
+			ledger.add(own.ledger, { kind = "idea", text = idea.content, by = "user", turn = 0, score = idea.score, idea = idea.id })
+			own.last_idea = math.max(own.last_idea, idea.id)
+		end
+	end
+	own.last_idea = own.last_idea or 0
+	local known: { [number]: boolean } = {}
+	for _, began in own.iterations do
+		known[began.iteration] = true
+	end
+	local before = 0
+	for _, entry in s.history do
+		if not known[entry.iteration] then
+			table.insert(own.iterations, {
+				iteration = entry.iteration,
+				after = before,
+				axes = ems.even_axes(entry.ems),
+				persona = s.persona,
+			})
+		end
+		before = entry.iteration
+	end
+	doc.nietz = own
 end
 
 --- Fills in what a file may leave out, in place, and returns the document.
@@ -42,21 +146,14 @@ function session.fill_defaults(doc: Doc): Doc
 		entry.responses = or_empty_array(entry.responses)
 		entry.ems_delta = entry.ems_delta or 0
 	end
-	local state = s.flow_state or {}
-	state.topic = state.topic or string.gsub(s.slug, "-", " ")
-	state.axes = state.axes or ems.even_axes(s.ems)
-	state.seconds = state.seconds or s.duration_minutes * 60
-	for _, field in { "decisions", "risks", "notes", "voices" } do
-		state[field] = or_empty_array(state[field])
-	end
-	s.flow_state = state
+	fill_own(doc)
 	return doc
 end
 
 --- Returns a new session.
 function session.new(options: { topic: string, slug: string, now: string }): Doc
 	local axes = ems.initial_axes()
-	return session.fill_defaults({
+	local doc: any = {
 		format_version = "1.2",
 		session = {
 			id = `{options.slug}-{string.sub(options.now, 1, 10)}`,
@@ -71,24 +168,15 @@ function session.new(options: { topic: string, slug: string, now: string }): Doc
 			duration_minutes = 0,
 			created = options.now,
 			updated = options.now,
-			flow_state = { topic = options.topic, axes = axes, seconds = 0 },
 		},
-	})
-end
-
---- Marks the session as changed now, and adds the time since `since`, which is in the same sitting: the weeks between two
---- sittings are no time spent.
-function session.add_time(doc: Doc, now: string, since: string)
-	local s = doc.session
-	local spent = (clock.parse(now) or 0) - (clock.parse(since) or 0)
-	s.flow_state.seconds += math.max(0, spent)
-	s.duration_minutes = math.floor(s.flow_state.seconds / 60)
-	s.updated = now
+		nietz = { version = session.OWN_VERSION, topic = options.topic, axes = axes, seconds = 0, scored = 0, pinned = false },
+	}
+	return session.fill_defaults(doc)
 end
 
 --- Returns the index of the session's iteration in the history; 0 where the history does not have it, as in a file from
 --- elsewhere that has the number alone.
-local function current_index(doc: Doc): number
+function session.current_index(doc: Doc): number
 	for index, entry in doc.session.history do
 		if entry.iteration == doc.session.iteration then
 			return index
@@ -99,12 +187,22 @@ end
 
 --- Returns the history entry of the current iteration, or nil where there is none.
 function session.current_entry(doc: Doc): any
-	return doc.session.history[current_index(doc)]
+	return doc.session.history[session.current_index(doc)]
+end
+
+--- Returns what an iteration began with, or nil in a file from elsewhere.
+function session.began(doc: Doc, iteration: number): Began?
+	for _, began in doc.nietz.iterations do
+		if began.iteration == iteration then
+			return began
+		end
+	end
+	return nil
 end
 
 --- Whether the session went back, so that later iterations are in the history.
 function session.has_later_iterations(doc: Doc): boolean
-	local index = current_index(doc)
+	local index = session.current_index(doc)
 	return index > 0 and index < #doc.session.history
 end
 
@@ -112,16 +210,71 @@ end
 function session.is_between_iterations(doc: Doc): boolean
 	local s = doc.session
 	local entry = session.current_entry(doc)
-	local done = entry == nil or (#entry.responses >= #entry.questions and (s.flow_state.scored or 0) >= s.iteration)
+	local done = entry == nil or (#entry.responses >= #entry.questions and (doc.nietz.scored or 0) >= s.iteration)
 	return done and not session.has_later_iterations(doc)
+end
+
+--- Returns the iteration that an iteration follows; 0 for none.
+function session.after(doc: Doc, iteration: number): number
+	local began = session.began(doc, iteration)
+	return if began then began.after else iteration - 1
+end
+
+--- Returns the iteration to which belongs what is said now: after `back`, the session stands where the one that is asked again
+--- began, which is at the end of the one before.
+function session.turn(doc: Doc): number
+	local s = doc.session
+	return if session.has_later_iterations(doc) then session.after(doc, s.iteration) else s.iteration
+end
+
+--- Returns whether an iteration counts: it led to where the session stands. Those that a `back` left do not.
+function session.counts(doc: Doc): ledger.Counts
+	local counted: { [number]: boolean } = { [0] = true }
+	local at = session.turn(doc)
+	while at > 0 and not counted[at] do
+		counted[at] = true
+		at = session.after(doc, at)
+	end
+	return function(turn: number): boolean
+		return counted[turn] == true
+	end
+end
+
+--- Returns the history entries that count, in order.
+function session.counted_history(doc: Doc): { any }
+	local counts = session.counts(doc)
+	local found: { any } = {}
+	for _, entry in doc.session.history do
+		if counts(entry.iteration) then
+			table.insert(found, entry)
+		end
+	end
+	return found
+end
+
+--- Marks the session as changed now, and adds the time since `since`, which is in the same sitting: the weeks between two
+--- sittings are no time spent, neither in the session nor in an iteration.
+function session.add_time(doc: Doc, now: string, since: string)
+	local s = doc.session
+	local spent = (clock.parse(now) or 0) - (clock.parse(since) or 0)
+	doc.nietz.seconds += math.max(0, spent)
+	s.duration_minutes = math.floor(doc.nietz.seconds / 60)
+	s.updated = now
+	local entry, began = session.current_entry(doc), session.began(doc, s.iteration)
+	if entry ~= nil and began ~= nil and began.seconds ~= nil and (doc.nietz.scored or 0) < s.iteration then
+		entry.duration = math.max(0, math.floor((doc.nietz.seconds - began.seconds) / 60))
+	end
 end
 
 --- Begins the next iteration with these questions, at the end of the history: iterations that a `back` left behind stay.
 function session.begin_iteration(doc: Doc, questions: { string }, now: string)
 	local s = doc.session
+	local own = doc.nietz
 	local last = session.current_entry(doc)
+	local after = session.turn(doc)
 	local number = s.iteration
-	s.flow_state.tip = nil
+	own.tip = nil
+	own.revisit = nil
 	for _, entry in s.history do
 		number = math.max(number, entry.iteration)
 	end
@@ -134,8 +287,13 @@ function session.begin_iteration(doc: Doc, questions: { string }, now: string)
 		responses = json.array {},
 		timestamp = now,
 		duration = 0,
-		axes = table.clone(s.flow_state.axes),
+	})
+	table.insert(own.iterations, {
+		iteration = number + 1,
+		after = after,
+		axes = table.clone(own.axes),
 		persona = s.persona,
+		seconds = own.seconds,
 	})
 	s.iteration = number + 1
 	s.last_question = questions[1] or ""
@@ -156,40 +314,39 @@ function session.replace_open_questions(doc: Doc, questions: { string })
 	entry.questions, entry.responses = kept, replies
 end
 
+--- Keeps which question is on the screen: `last_question` is the one that was asked, answered or not.
+function session.put_question(doc: Doc, question: string)
+	doc.session.last_question = question
+end
+
 --- Records the answer to the next question of the open iteration; an empty text where it was skipped.
-function session.add_answer(doc: Doc, response: string, now: string)
+function session.add_answer(doc: Doc, response: string)
 	local entry = session.current_entry(doc)
 	table.insert(entry.responses, response)
-	local minutes = ((clock.parse(now) or 0) - (clock.parse(entry.timestamp or now) or 0)) / 60
-	entry.duration = math.max(0, math.floor(minutes))
 	doc.session.last_question = entry.questions[#entry.responses] or ""
 end
 
 --- Sets the axes, and the EMS that follows from them.
 function session.set_axes(doc: Doc, axes: ems.Axes)
-	doc.session.flow_state.axes = axes
+	doc.nietz.axes = axes
 	doc.session.ems = ems.combine(axes)
 end
 
---- Adds an idea unless its text is empty, and returns its id.
-function session.add_idea(doc: Doc, content: string, score: number): number
-	local ideas = doc.session.ideas
-	local highest = 0
-	for _, idea in ideas do
-		highest = math.max(highest, idea.id)
-	end
-	table.insert(ideas, {
-		id = highest + 1,
-		content = content,
-		score = math.clamp(math.floor(score + 0.5), 0, 10),
-		iteration = doc.session.iteration,
-	})
-	return highest + 1
+--- Adds a note. `about` is the question that it answers.
+function session.add_note(doc: Doc, value: string, kind: string, about: string?, by: string?)
+	table.insert(doc.nietz.notes, { iteration = session.turn(doc), text = value, kind = kind, about = about, by = by })
 end
 
---- Adds a line to one of the lists of `flow_state`: `decisions` or `notes`. `about` is the question that it answers.
-function session.add_note(doc: Doc, where: string, value: string, kind: string?, about: string?)
-	table.insert(doc.session.flow_state[where], { iteration = doc.session.iteration, text = value, kind = kind, about = about })
+--- Returns the notes of these kinds in the iterations that count.
+function session.notes(doc: Doc, kinds: { string }): { Note }
+	local counts = session.counts(doc)
+	local found: { Note } = {}
+	for _, note in doc.nietz.notes do
+		if counts(note.iteration) and table.find(kinds, note.kind or "") ~= nil then
+			table.insert(found, note)
+		end
+	end
+	return found
 end
 
 --- Records a technique that was proposed, and that it was used if it was. `techniques_used` follows.
@@ -212,61 +369,16 @@ function session.add_technique(
 	end
 end
 
---- Returns the session's state that no history entry has: its last iteration may be answered and scored, and the phase may
---- have changed since.
-local function snapshot(doc: Doc): any
-	local s = doc.session
-	return { iteration = s.iteration, ems = s.ems, phase = s.phase, axes = table.clone(s.flow_state.axes), question = s.last_question }
-end
-
-local function move_to(doc: Doc, index: number): any
-	local s = doc.session
-	local from = snapshot(doc)
-	local entry = s.history[index]
-	s.iteration = entry.iteration
-	s.ems = entry.ems
-	s.phase = entry.phase
-	s.flow_state.axes = if entry.axes then table.clone(entry.axes) else ems.even_axes(entry.ems)
-	s.last_question = entry.questions[1] or ""
-	return from
-end
-
---- Goes back `steps` iterations and returns where the session stood, or nil and the furthest possible step.
---- Nothing is taken out of the history.
-function session.go_back(doc: Doc, steps: number): (any, number)
-	local index = current_index(doc)
-	local furthest = math.clamp(index - 1, 0, session.MAX_BACK)
-	if steps < 1 or steps > furthest then
-		return nil, furthest
-	end
-	if index == #doc.session.history then
-		doc.session.flow_state.tip = snapshot(doc)
-	end
-	return move_to(doc, index - steps), furthest
-end
-
---- Goes forward one iteration after a `back`, and returns where the session stood, or nil at the end. At the end the session
---- is exactly as it was when it went back.
-function session.go_forward(doc: Doc): any
-	if not session.has_later_iterations(doc) then
-		return nil
-	end
-	local from = move_to(doc, current_index(doc) + 1)
-	local s = doc.session
-	local tip = s.flow_state.tip
-	if tip ~= nil and tip.iteration == s.iteration then
-		s.ems, s.phase, s.flow_state.axes, s.last_question = tip.ems, tip.phase, table.clone(tip.axes), tip.question
-		s.flow_state.tip = nil
-	end
-	return from
-end
-
---- Returns every question that was ever asked, so that none is asked twice.
+--- Returns every question that somebody has seen, so that none is asked twice. Those that were prepared and put away for others
+--- were not asked.
 function session.asked_questions(doc: Doc): { string }
 	local all: { string } = {}
 	for _, entry in doc.session.history do
-		for _, question in entry.questions do
-			table.insert(all, question)
+		local shown = if entry.iteration == doc.session.iteration then #entry.responses + 1 else #entry.questions
+		for index, question in entry.questions do
+			if index <= shown then
+				table.insert(all, question)
+			end
 		end
 	end
 	return all

@@ -4,6 +4,8 @@
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local lang = require("./lang")
+local notebook = require("./notebook")
+local session = require("./session")
 local ui = require("@nietz/ui")
 
 local statistics = {}
@@ -27,10 +29,11 @@ local rows = documents.collection("finished")
 local sums = documents.collection("statistics")
 
 --- Returns the row of a session. Pure.
-function statistics.row(s: any, now: string): Row
+function statistics.row(doc: session.Doc, now: string): Row
+	local s = doc.session
 	local personas: { string } = {}
-	for _, entry in s.history do
-		local who = entry.persona or s.persona
+	for _, began in doc.nietz.iterations do
+		local who = began.persona
 		if table.find(personas, who) == nil then
 			table.insert(personas, who)
 		end
@@ -43,7 +46,7 @@ function statistics.row(s: any, now: string): Row
 		iterations = #s.history,
 		minutes = s.duration_minutes,
 		ideas = #s.ideas,
-		decisions = #s.flow_state.decisions,
+		decisions = #notebook.holding(doc, { "decision" }),
 		party_rounds = #s.party_history,
 		panel_rounds = #s.panel_history,
 		techniques = table.clone(s.techniques_used),
@@ -78,10 +81,10 @@ function statistics.sum(all: { Row }): any
 end
 
 --- Records that a session was finished. A failure is only shown, because the session is finished all the same.
-function statistics.record(t: lang.Say, s: any)
+function statistics.record(t: lang.Say, doc: session.Doc)
 	local ok, err = pcall(function()
 		local now = clock.now()
-		rows:append(statistics.row(s, now))
+		rows:append(statistics.row(doc, now))
 		local found = statistics.sum(rows:rows())
 		found.updated = now
 		sums:save(found, { overwrite = true })

@@ -1,9 +1,12 @@
 --!strict
---- What is to be built: stories with priority, effort and the iteration that each comes from; and the next steps. For the
+--- What is to be built, as a small mind says it: stories with priority, effort and the iteration that each comes from; and the next steps. For the
 --- brief, and for `plan-preview`.
 
 local app = require("./app")
 local context = require("./context")
+local mind = require("../common/mind")
+local notebook = require("./notebook")
+local session = require("./session")
 local shape = require("../common/shape")
 local similarity = require("../common/similarity")
 
@@ -23,19 +26,27 @@ function stories.size(list: { any }): string
 	return if sum <= 2 then "TINY" elseif sum <= 5 then "STANDARD" else "LARGE"
 end
 
---- Returns what was said, by iteration: answers, ideas and decisions.
+--- What is to be built. `from` are the entries of the ledger that it rests on.
+export type Story = {
+	story: string,
+	priority: string,
+	effort: string,
+	iteration: number,
+	criteria: { string }?,
+	from: { number }?,
+	rank: number?,
+}
+
+--- Returns what was said, by iteration, in those that count.
 function stories.said_by_iteration(self: app.App): { { iteration: number, text: string } }
-	local s = self.doc.session
 	local found: { { iteration: number, text: string } } = {}
-	for _, entry in s.history do
+	for _, entry in session.counted_history(self.doc) do
 		for _, pair in context.answered_pairs(entry) do
 			table.insert(found, { iteration = entry.iteration, text = pair.answer })
 		end
 	end
-	for _, note in s.flow_state.notes do
-		if note.kind == "user" then
-			table.insert(found, { iteration = note.iteration, text = note.text })
-		end
+	for _, note in session.notes(self.doc, { "user" }) do
+		table.insert(found, { iteration = note.iteration, text = note.text })
 	end
 	return found
 end
@@ -61,27 +72,27 @@ function stories.origin(line: string, claimed: number?, material: { { iteration:
 end
 
 --- Returns stories without a model: decisions must be built, the best ideas should be.
-local function fallback_stories(self: app.App): { any }
-	local found: { any } = {}
-	for _, decision in self.doc.session.flow_state.decisions do
-		table.insert(found, { story = decision.text, priority = "must", effort = "M", iteration = decision.iteration })
+function stories.without_model(self: app.App): { Story }
+	local found: { Story } = {}
+	for _, decision in notebook.holding(self.doc, { "decision" }) do
+		table.insert(found, { story = decision.text, priority = "must", effort = "M", iteration = decision.turn, from = { decision.id } })
 	end
 	for index, idea in context.ideas(self) do
 		if index <= 4 then
-			table.insert(found, { story = idea.content, priority = "should", effort = "M", iteration = idea.iteration or 0 })
+			table.insert(found, { story = idea.content, priority = "should", effort = "M", iteration = idea.iteration })
 		end
 	end
 	return found
 end
 
 --- Returns the stories, must first.
-function stories.draft(self: app.App, problem: string): { any }
+function stories.draft(self: app.App, problem: string): { Story }
 	local material = stories.said_by_iteration(self)
 	local vars = context.prompt_vars(self)
 	vars.problem = problem
 	vars.material = {}
 	for _, item in material do
-		table.insert(vars.material, { iteration = item.iteration, text = app.to_line(item.text, 240) })
+		table.insert(vars.material, { iteration = item.iteration, text = app.to_line(item.text, mind.CRUTCHES.note_letters) })
 	end
 	local value = app.ask_model(self, {
 		prompt = "stories",
@@ -95,7 +106,7 @@ function stories.draft(self: app.App, problem: string): { any }
 		}),
 	})
 	if value == nil then
-		return fallback_stories(self)
+		return stories.without_model(self)
 	end
 	local found: { any } = {}
 	local seen: { string } = {}

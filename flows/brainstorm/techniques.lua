@@ -16,6 +16,8 @@ export type Technique = {
 	axes: { string },
 	difficulty: string,
 	name: { [string]: string },
+	--- What to do one after the other, where it has steps.
+	steps: { { [string]: string } }?,
 	--- What to do; the same in other languages stands beside it, under their codes.
 	en: string,
 }

@@ -12,7 +12,14 @@ local round = {}
 
 --- One point that a voice made; others refer to it by its id.
 export type Point = { id: string, by: string, text: string }
-export type Contribution = { slug: string, name: string, texts: { string }, references: { string } }
+export type Contribution = {
+	slug: string,
+	name: string,
+	texts: { string },
+	references: { string },
+	--- How many of the texts, at the end, answer others; all of them where it is absent.
+	answers: number?,
+}
 export type Voice = personas.Persona
 --- Asks one voice. `ids` are the points of others that it may refer to; with `must` it has to take up one of them.
 --- Returns its texts and the ids that it refers to, or nil where it has nothing valid to say.
@@ -20,8 +27,6 @@ export type Speak = (voice: Voice, seen: { Point }, ids: { string }, must: boole
 type Statement = { texts: { string }, refers: { string } }
 export type OnFailure = (voice: Voice, err: unknown) -> ()
 
---- The most points of a voice in one round, its answer to another one included.
-local MAX_TEXTS = 3
 --- The most other voices that it may refer to.
 local MAX_REFERENCES = 2
 
@@ -97,6 +102,16 @@ function round.speak_side_by_side(
 	return found
 end
 
+--- Takes the last point of a voice with this text away again.
+local function drop(points: { Point }, by: string, text: string)
+	for index = #points, 1, -1 do
+		if points[index].by == by and points[index].text == text then
+			table.remove(points, index)
+			return
+		end
+	end
+end
+
 --- Lets all voices speak side by side without hearing each other; then one of them, by chance, answers the others. So opinions
 --- are formed alone, and at least one is discussed.
 function round.speak_blind(voices: { Voice }, points: { Point }, speak: Speak, on_failure: OnFailure): { Contribution }
@@ -109,14 +124,16 @@ function round.speak_blind(voices: { Voice }, points: { Point }, speak: Speak, o
 		if voice.slug == answering.slug then
 			local reply = round.speak_once(voice, points, true, speak)
 			if reply ~= nil then
-				while #answering.texts >= MAX_TEXTS do
-					table.remove(answering.texts)
-				end
+				-- What it says twice is said once, and everything that counts is shown.
+				local before = #answering.texts
 				for _, text in reply.texts do
-					if #answering.texts < MAX_TEXTS and not similarity.repeats(text, answering.texts) then
+					if not similarity.repeats(text, answering.texts) then
 						table.insert(answering.texts, text)
+					else
+						drop(points, voice.name, text)
 					end
 				end
+				answering.answers = #answering.texts - before
 				answering.references = reply.references
 			end
 		end

@@ -1,0 +1,92 @@
+--!strict
+--- The journal of a session: what was asked and answered, what was noted of it with the words that it rests on, what holds no more,
+--- and what was set aside by going back.
+
+local app = require("./app")
+local ems = require("./ems")
+local lang = require("./lang")
+local ledger = require("../common/ledger")
+local list = require("../common/list")
+local notebook = require("./notebook")
+local session = require("./session")
+local template = require("@nietz/template")
+
+local journal = {}
+
+--- The EMS with which each iteration ended: that with which the next one on its way began, or the session's.
+local function ems_after(doc: session.Doc, iteration: number): number?
+	for _, entry in doc.session.history do
+		if session.after(doc, entry.iteration) == iteration then
+			return entry.ems
+		end
+	end
+	return if session.turn(doc) == iteration then doc.session.ems else nil
+end
+
+local function note_line(note: session.Note): { kind: string, text: string }
+	return { kind = note.by or note.kind or "", text = if note.about then `{note.about} → {note.text}` else note.text }
+end
+
+--- Returns what was noted in an iteration, one line each, with the words that it rests on; what holds no more is struck out.
+local function noted(self: app.App, turn: number, gone: { ledger.Entry }): { string }
+	return list.map(ledger.of_turn(self.doc.nietz.ledger, turn), function(entry): string
+		local line = if entry.kind == "revocation"
+			then `**{entry.id}** {self.t("kinds.revocation")}: {entry.of} ({entry.text})`
+			else notebook.line(self, entry)
+		local shown = if table.find(gone, entry) ~= nil then `~~{line}~~` else line
+		local by = if entry.by == "user" then "" else ` ({entry.by})`
+		local quote = if entry.quote then ` “{entry.quote}”` else ""
+		return shown .. by .. quote
+	end)
+end
+
+--- Returns the session's journal as Markdown.
+function journal.render(self: app.App): string
+	local s = self.doc.session
+	local own = self.doc.nietz
+	local counts = session.counts(self.doc)
+	local gone = ledger.revoked(own.ledger, counts)
+	local entries: { any } = {}
+	local values: { number } = {}
+	for _, entry in s.history do
+		local exchange: { any } = {}
+		for index, question in entry.questions do
+			table.insert(exchange, { question = question, answer = entry.responses[index] or "" })
+		end
+		local notes: { any } = {}
+		for _, note in own.notes do
+			if note.iteration == entry.iteration then
+				table.insert(notes, note_line(note))
+			end
+		end
+		local after = ems_after(self.doc, entry.iteration) or entry.ems
+		table.insert(values, after)
+		table.insert(entries, {
+			iteration = entry.iteration,
+			phase = self.t(`phases.{entry.phase}`),
+			before = entry.ems,
+			after = after,
+			delta = ems.with_sign(after - entry.ems),
+			timestamp = entry.timestamp or "",
+			minutes = entry.duration or 0,
+			exchange = exchange,
+			notes = notes,
+			noted = noted(self, entry.iteration, gone),
+			aside = not counts(entry.iteration),
+		})
+	end
+	return template.render("./screens/journal.md", {
+		l = lang.data(self.lang, "brief"),
+		s = { slug = s.slug, id = s.id, ems = s.ems, minutes = s.duration_minutes, started_at = s.started_at, updated = s.updated },
+		topic = own.topic,
+		course = ems.sparkline(values),
+		first = noted(self, 0, gone),
+		entries = entries,
+		techniques = s.techniques_history,
+		party = s.party_history,
+		panel = s.panel_history,
+		sources = if own.about then own.about.files else {},
+	})
+end
+
+return journal

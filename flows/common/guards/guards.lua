@@ -128,7 +128,12 @@ function guards.new(params: nietz.Values, start: string, validates: { string }, 
 		rewritten = {},
 	}
 	if tree ~= nil then
-		for _, path in changed_by_commands(self, tree, start) do
+		-- Where that cannot be told, each change of theirs is one.
+		local looked, changed = leftovers.try(function()
+			return changed_by_commands(self, tree, start)
+		end)
+		local paths: { string } = if looked then changed else {}
+		for _, path in paths do
 			self.rewritten[path] = true
 		end
 		self.named.in_the_way = named_paths.in_the_way(validates, start, function(path: string): string

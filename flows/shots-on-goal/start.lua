@@ -125,7 +125,8 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		base_branch = base_branch,
 	})
 	local scripts = proof.scripts(ctx.params.done_when)
-	local guarded = guards.new(params, place.start, join(ctx.params.validate, scripts))
+	local ran_in = if place.validation ~= nil then place.validation.tree else nil
+	local guarded = guards.new(params, place.start, join(ctx.params.validate, scripts), ran_in)
 	-- What proves the goal validates it, too.
 	params.validate = join(ctx.params.validate, ctx.params.done_when)
 	guarded.commands = params.validate

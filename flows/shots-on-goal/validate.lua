@@ -11,6 +11,7 @@ local programs = require("../common/programs")
 local record = require("./record")
 local results = require("../common/memory/results")
 local state = require("./state")
+local twins = require("../common/guards/twins")
 local ui = require("@nietz/ui")
 local workplace = require("../common/workplace")
 
@@ -136,9 +137,45 @@ local function add_runs(self: state.Session, goal: state.Goal, validation: Valid
 	end
 end
 
+--- Adds the guarded files that a goal's commands have changed while they ran in a worktree that stood at `ids[1]`. What was run
+--- then is not remembered: the same again is to be found out again.
+local function add_rewritten(self: state.Session, goal: state.Goal, ids: { string }, place: git.Handle, weakened: { string })
+	local looked, said = leftovers.try(function()
+		return guards.rewritten(self.guards, place, ids[1])
+	end)
+	local found: { string } = if looked then said else { `what the commands have changed cannot be told: {said}` }
+	table.move(found, 1, #found, #weakened + 1, weakened)
+	if #found > 0 then
+		for _, step in goal.steps do
+			for _, id in ids do
+				self.known[`{id} {step.command}`] = nil
+			end
+		end
+	end
+end
+
+--- Returns what a goal's commands said before any work.
+local function before_work(self: state.Session, goal: state.Goal): guards.Before
+	local before: guards.Before = {
+		reports = self.baseline,
+		outputs = {},
+		failed = function(command: string): boolean
+			local ran = if goal.baseline ~= nil then goal.baseline[command] else nil
+			return ran ~= nil and ran.exit ~= 0
+		end,
+	}
+	for _, step in goal.steps do
+		local ran = recall_run(self, { self.start_commit }, step.command)
+		if ran ~= nil then
+			before.outputs[step.command] = ran.output
+		end
+	end
+	return before
+end
+
 --- Adds what of the tests does not hold any more: with such a change nothing has passed.
-local function add_weakened(self: state.Session, validation: Validation, weakened: { string })
-	for _, said in { weakened, guards.compare(self.guards, self.baseline, validation.runs) } do
+local function add_weakened(self: state.Session, goal: state.Goal, validation: Validation, weakened: { string }, added: { twins.Twin })
+	for _, said in { weakened, guards.compare(self.guards, before_work(self, goal), validation.runs, added) } do
 		validation.passed = validation.passed and #said == 0
 		table.move(said, 1, #said, #validation.tampered + 1, validation.tampered)
 	end
@@ -154,11 +191,11 @@ function validate.run(self: state.Session, goal: state.Goal, tree: git.Handle, o
 	local validation: Validation = { runs = {}, passed = true, tampered = {}, put_back = {}, fingerprint = "", commit = nil, not_run = nil }
 	local fresh: { [string]: state.Known } = {}
 	local ids: { string } = {}
-	local weakened: { string } = {}
+	local weakened: { string }, added: { twins.Twin } = {}, {}
 	local judged, why = leftovers.try(function()
 		local restored, commit = guards.restore(self.guards, tree)
 		validation.tampered, validation.put_back, validation.commit = restored.tampered, restored.put_back, commit
-		weakened = restored.weakened
+		weakened, added = restored.weakened, restored.twins
 		-- Nothing is left to commit: this tells which files stand there.
 		local now = tree:commit("what is validated")
 		ids = { now.commit, now.tree }
@@ -171,6 +208,7 @@ function validate.run(self: state.Session, goal: state.Goal, tree: git.Handle, o
 				fresh = run_unknown(self, goal, ids, function(command: string): state.Known
 					return run_command(self, command, place, builds)
 				end, on_progress)
+				add_rewritten(self, goal, ids, place, weakened)
 				return nil
 			end)
 		end
@@ -179,7 +217,7 @@ function validate.run(self: state.Session, goal: state.Goal, tree: git.Handle, o
 		validation.passed, validation.not_run = false, `there is no clean checkout to validate: {why}`
 	end
 	add_runs(self, goal, validation, ids, fresh)
-	add_weakened(self, validation, weakened)
+	add_weakened(self, goal, validation, weakened, added)
 	return validation
 end
 

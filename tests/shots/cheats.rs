@@ -3,15 +3,14 @@
 
 use super::guarded::Step::{Delete, Move, Replace, Run, Write};
 use super::guarded::{Step, has, play};
+use crate::support::kills;
 
 /// What a cheat does, and what of it has to be named.
 type Cheat = (&'static str, &'static [Step], &'static [&'static str]);
 
 #[track_caller]
 fn none_passes(files: &[(&str, &str)], validate: &str, options: &[&str], cheats: &[Cheat]) {
-    for (case, work, named) in cheats {
-        play(files, &[validate], options, work).is_caught(case, named);
-    }
+    kills::for_each(cheats, |(case, work, named)| play(files, &[validate], options, work).is_caught(case, named));
 }
 
 /// A small package with a test that fails and one that passes.

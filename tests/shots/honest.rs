@@ -2,15 +2,14 @@
 
 use super::guarded::Step::{Delete, Move, Replace, Run, Write};
 use super::guarded::{Step, has, play};
+use crate::support::kills;
 
 /// What somebody does, with which options.
 type Change = (&'static str, &'static [&'static str], &'static [Step]);
 
 #[track_caller]
 fn all_pass(files: &[(&str, &str)], validate: &str, changes: &[Change]) {
-    for (case, options, work) in changes {
-        play(files, &[validate], options, work).is_honest(case);
-    }
+    kills::for_each(changes, |(case, options, work)| play(files, &[validate], options, work).is_honest(case));
 }
 
 const PYTHON: &[(&str, &str)] = &[

@@ -18,5 +18,6 @@ mod record;
 mod runs;
 mod start;
 mod statuses;
+mod strangers;
 mod strict;
 mod tools;

@@ -3,6 +3,8 @@
 
 local list = require("../list")
 local results = require("../memory/results")
+local rules = require("./rules")
+local text = require("@nietz/text")
 
 local counts = {}
 
@@ -60,6 +62,44 @@ local function names_text(names: { string }): string
 	end
 	local more = #names - #shown
 	return table.concat(shown, ", ") .. (if more > 0 then ` and {more} more` else "")
+end
+
+--- Returns how often tests of a name were executed, as far as the runner names them.
+function counts.executions(report: results.Results, name: string): number
+	local ran = read(report)
+	return ran[name] or 0
+end
+
+--- Whether a runner tells where tests of this name stand, and one of the same place ran both times.
+function counts.tells_places(before: results.Results, after: results.Results, name: string): boolean
+	local known: { [string]: boolean } = {}
+	for _, test in before.tests do
+		local has_place = string.find(test.name, "%(.+%..+%)$") ~= nil or string.find(test.name, "%.%w+::") ~= nil
+		if has_place and short_name(test.name) == name then
+			known[test.name] = true
+		end
+	end
+	for _, test in after.tests do
+		if known[test.name] then
+			return true
+		end
+	end
+	return false
+end
+
+--- Returns the commands that failed before and now say only that there was nothing to do, each as a part of a sentence.
+function counts.idle(runs: { Run }, failed_before: (command: string) -> boolean): { string }
+	local said: { string } = {}
+	for _, run in runs do
+		local idle = run.exit == 0 and failed_before(run.command) and text.trim(run.output) ~= ""
+		for _, line in text.lines(text.trim(run.output)) do
+			idle = idle and (text.trim(line) == "" or text.search(line, rules.all.idle) ~= nil)
+		end
+		if idle then
+			table.insert(said, `\`{run.command}\` found nothing to do: {text.trim(run.output)}`)
+		end
+	end
+	return said
 end
 
 --- Whether the tests of a report can be counted.

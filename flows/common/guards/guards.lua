@@ -8,28 +8,17 @@ local globs = require("./globs")
 local leftovers = require("../leftovers")
 local named_paths = require("./named")
 local nietz = require("@nietz")
+local reaches = require("./reaches")
 local results = require("../memory/results")
+local rules = require("./rules")
 local sections = require("./sections")
 local test_bodies = require("./test_bodies")
 local text = require("@nietz/text")
-local yaml = require("@nietz/yaml")
+local twins = require("./twins")
 
 local guards = {}
 
---- What `protected.yaml` says.
-type Rules = {
-	tests: { string },
-	config: { string },
-	planted: { string },
-	shadows: { runners: { string }, folders: { string }, modules: { string } },
-	sections: { sections.Section },
-	reaches: { string },
-	exits: string,
-	forged: string,
-	hides: string,
-}
-
-local RULES = yaml.load("./protected.yaml") :: Rules
+local RULES = rules.all
 
 --- How many files one glob of git's can name together.
 local MOST_NAMED = 20
@@ -39,14 +28,12 @@ export type Guards = {
 	globs: { string },
 	start: string,
 	commands: { string },
-	--- Files that the user and the commands name, which are put back whatever they are.
-	named: { string },
-	--- Folders that the commands name: new files there are welcome.
-	folders: { string },
+	--- What the user and the commands name.
+	named: rules.Named,
 	--- What the user lets the work change.
 	may_change: { string },
-	--- Whether tests and their settings are guarded, or only what nobody writes by hand.
-	whole: boolean,
+	--- Files that the commands change by themselves, as they did before any work.
+	rewritten: { [string]: boolean },
 }
 
 --- What was put back before validation.
@@ -57,111 +44,23 @@ export type Restored = {
 	put_back: { string },
 	--- What of the tests does not hold any more although it could not be put back.
 	weakened: { string },
+	--- Tests that were added under the names of others.
+	twins: { twins.Twin },
 }
 
---- Whether a path is a new module in the place of one that a runner needs.
-local function is_shadow(path: string): boolean
-	local base = string.match(path, "([%w_]+)%.pyc?$") or ""
-	local package = string.match(path, "([%w_]+)/__init__%.pyc?$") or ""
-	for _, runner in RULES.shadows.runners do
-		if base == runner or package == runner then
-			return true
-		end
-	end
-	for _, folder in RULES.shadows.folders do
-		if string.sub(path, 1, #folder) == folder then
-			local rest = string.sub(path, #folder + 1)
-			local name = string.match(rest, "^([%w_]+)%.pyc?$")
-				or string.match(rest, "^([%w_]+)/__init__%.py$")
-				or string.match(rest, "^([%w_]+)%.[%w_%-]+%.so$")
-				or string.match(rest, "^([%w_]+)%.so$")
-			if name ~= nil and table.find(RULES.shadows.modules, name) ~= nil then
-				return true
-			end
-		end
-	end
-	return false
-end
-
---- Returns the paths that exist at the start, of those given.
-local function existing(self: Guards, paths: { string }): { [string]: boolean }
+--- Returns the paths that exist in a commit, of those given.
+local function existing(commit: string, paths: { string }): { [string]: boolean }
 	local known: { [string]: boolean } = {}
 	for from = 1, #paths, MOST_NAMED do
 		local some = {}
 		for at = from, math.min(#paths, from + MOST_NAMED - 1) do
 			table.insert(some, (string.gsub(globs.exactly(paths[at]), ",", "\\,")))
 		end
-		for _, path in git.files(self.start, if #some == 1 then some[1] else `\{{table.concat(some, ",")}}`).paths do
+		for _, path in git.files(commit, if #some == 1 then some[1] else `\{{table.concat(some, ",")}}`).paths do
 			known[path] = true
 		end
 	end
 	return known
-end
-
---- Returns the guards of a session that starts from a commit and is validated by these commands. Of `params`, `protect` and
---- `tests_may_change` are read, and `planted_only`: where the tests are the work itself.
-function guards.new(params: nietz.Values, start: string, validates: { string }): Guards
-	local named, folders: { string } = table.clone(params.protect), {}
-	for _, path in named_paths.paths(validates, start) do
-		local found = git.files(start, path).paths
-		if found[1] == path then
-			table.insert(named, path)
-		elseif named_paths.like_tests(path) then
-			-- Any other folder that a command names has the code that is to change.
-			table.insert(folders, path)
-		end
-	end
-	local whole = not params.planted_only
-	local shown = table.clone(named)
-	table.move(folders, 1, #folders, #shown + 1, shown)
-	if whole then
-		local files = git.files(start).paths
-		for _, glob in RULES.tests do
-			for _, path in files do
-				if globs.matches({ glob }, path) then
-					table.insert(shown, glob)
-					break
-				end
-			end
-		end
-	end
-	return {
-		globs = shown,
-		start = start,
-		commands = validates,
-		named = named,
-		folders = folders,
-		may_change = params.tests_may_change or {},
-		whole = whole,
-	}
-end
-
---- What a change adds to a file, and whether it takes anything away.
-type Part = { added: { string }, removes: boolean }
-
---- Returns the parts of a patch by their files, and whether it is all of it.
-local function parts_of(start: string, commit: string): ({ [string]: Part }, boolean)
-	local diff = git.diff(start, commit)
-	local parts: { [string]: Part } = {}
-	local part: Part? = nil
-	local before = ""
-	for _, line in text.lines(diff.patch) do
-		if string.find(line, "^diff %-%-git ") then
-			part = nil
-		elseif part == nil then
-			local old, new = string.match(line, "^%-%-%- a/(.*)$"), string.match(line, "^%+%+%+ b/(.*)$")
-			before = old or before
-			if new ~= nil or line == "+++ /dev/null" then
-				local made: Part = { added = {}, removes = new == nil }
-				parts[new or before], part = made, made
-			end
-		elseif string.sub(line, 1, 1) == "+" then
-			table.insert(part.added, string.sub(line, 2))
-		elseif string.sub(line, 1, 1) == "-" then
-			part.removes = true
-		end
-	end
-	return parts, diff.cut
 end
 
 --- Returns the text of a file of a worktree; empty where there is none, or it is no text.
@@ -170,32 +69,109 @@ local function read(tree: git.Handle, path: string): string
 	return if ok then content else ""
 end
 
-local function section_of(path: string): sections.Section?
-	local base = string.match(path, "([^/]+)$")
-	for _, section in RULES.sections do
-		if section.file == base then
-			return section
+--- Returns those of a commit's guarded files that commands have changed in a worktree that stood at it. They are not changed back.
+local function changed_by_commands(self: Guards, tree: git.Handle, commit: string): { string }
+	local now = tree:commit("what commands have changed")
+	local paths: { string } = {}
+	if now.changed then
+		local changed = git.changed(commit, now.commit)
+		local known = existing(commit, changed)
+		for _, path in changed do
+			local kind = rules.kind_of(self.named, path)
+			local is_new_and_planted = kind == "planted" and rules.is_shadow(path)
+			local is_guarded = kind ~= "none" and kind ~= "source" and known[path]
+			if (is_guarded or is_new_and_planted) and not globs.matches(self.may_change, path) then
+				table.insert(paths, path)
+			end
 		end
+		tree:move(commit)
 	end
-	return nil
+	return paths
 end
 
---- What kind of guard a changed path has.
-local function kind_of(self: Guards, path: string): string
-	if globs.matches(self.named, path) then
-		return "config"
-	elseif is_shadow(path) or globs.matches(RULES.planted, path) then
-		return "planted"
-	elseif not self.whole then
-		return if globs.matches(self.folders, path) then "config" else "none"
-	elseif globs.matches(RULES.config, path) then
-		return "config"
-	elseif globs.matches(RULES.tests, path) or globs.matches(self.folders, path) then
-		return "tests"
-	elseif section_of(path) ~= nil then
-		return "sections"
+--- Returns the guards of a session that starts from a commit and is validated by these commands. Of `params`, `protect` and
+--- `tests_may_change` are read, and `planted_only`: where the tests are the work itself. `tree` is the worktree in which the
+--- commands have run on the start commit, where there is one.
+function guards.new(params: nietz.Values, start: string, validates: { string }, tree: git.Handle?): Guards
+	local files, folders: { string } = table.clone(params.protect), {}
+	for _, path in named_paths.paths(validates, start) do
+		local found = git.files(start, path).paths
+		if found[1] == path then
+			table.insert(files, path)
+		elseif named_paths.like_tests(path) then
+			-- Any other folder that a command names has the code that is to change.
+			table.insert(folders, path)
+		end
 	end
-	return if string.find(path, "%.rs$") then "source" else "none"
+	local whole = not params.planted_only
+	local shown = table.clone(files)
+	table.move(folders, 1, #folders, #shown + 1, shown)
+	if whole then
+		local all = git.files(start).paths
+		for _, some in { RULES.tests, RULES.test_names } do
+			for _, glob in some do
+				for _, path in all do
+					if globs.matches({ glob }, path) then
+						table.insert(shown, glob)
+						break
+					end
+				end
+			end
+		end
+	end
+	local self: Guards = {
+		globs = shown,
+		start = start,
+		commands = validates,
+		named = { files = files, folders = folders, in_the_way = {}, whole = whole },
+		may_change = params.tests_may_change or {},
+		rewritten = {},
+	}
+	if tree ~= nil then
+		-- Where that cannot be told, each change of theirs is one.
+		local looked, changed = leftovers.try(function()
+			return changed_by_commands(self, tree, start)
+		end)
+		local paths: { string } = if looked then changed else {}
+		for _, path in paths do
+			self.rewritten[path] = true
+		end
+		self.named.in_the_way = named_paths.in_the_way(validates, start, function(path: string): string
+			return read(tree, path)
+		end)
+	end
+	return self
+end
+
+--- Returns the parts of a patch by their files, and whether it is all of it.
+local function parts_of(start: string, commit: string): ({ [string]: reaches.Part }, boolean)
+	local diff = git.diff(start, commit)
+	local parts: { [string]: reaches.Part } = {}
+	local part: reaches.Part? = nil
+	local before = ""
+	for _, line in text.lines(diff.patch) do
+		local sign, rest = string.sub(line, 1, 1), string.sub(line, 2)
+		if string.find(line, "^diff %-%-git ") then
+			part = nil
+		elseif part == nil then
+			local old, new = string.match(line, "^%-%-%- a/(.*)$"), string.match(line, "^%+%+%+ b/(.*)$")
+			before = old or before
+			if new ~= nil or line == "+++ /dev/null" then
+				local made: reaches.Part = { added = {}, removes = new == nil, now = {} }
+				parts[new or before], part = made, made
+			end
+		elseif sign == "+" then
+			table.insert(part.added, rest)
+			table.insert(part.now, { text = rest, added = true })
+		elseif sign == "-" then
+			part.removes = true
+		elseif sign == " " then
+			table.insert(part.now, { text = rest, added = false })
+		elseif sign == "@" then
+			table.insert(part.now, { text = "", added = false, gap = true })
+		end
+	end
+	return parts, diff.cut
 end
 
 --- Returns what of the tests in these files is gone, or does less: in files that may be changed, what asserts nothing any more;
@@ -231,39 +207,14 @@ local function weakened(before: { [string]: string }, after: { [string]: string 
 	return said
 end
 
---- Returns what the added text does to the runner itself.
-local function reaches(parts: { [string]: Part }, restored: { [string]: boolean }): { string }
-	local said: { string } = {}
-	local ends, forges = nil :: string?, nil :: string?
-	for path, part in parts do
-		local added = table.concat(part.added, "\n")
-		if restored[path] or added == "" then
-			continue
-		end
-		for _, pattern in RULES.reaches do
-			local found = text.search(added, pattern)
-			if found ~= nil then
-				table.insert(said, `{path} changes what tests run with: \`{text.trim(found.text)}\``)
-				break
-			end
-		end
-		ends = ends or (if text.search(added, RULES.exits) ~= nil then path else nil)
-		forges = forges or (if text.search(added, RULES.forged) ~= nil then path else nil)
-	end
-	if ends ~= nil and forges ~= nil then
-		table.insert(said, `{forges} writes what a runner would write, and {ends} ends the process early`)
-	end
-	table.sort(said)
-	return said
-end
-
 --- What is looked at of one change.
 type Change = {
 	--- The paths by their guard; those that may be changed are in `free`.
 	by_kind: { [string]: { string } },
 	free: { string },
+	--- Which of the changed paths there were at the start.
 	existing: { [string]: boolean },
-	parts: { [string]: Part },
+	parts: { [string]: reaches.Part },
 	cut: boolean,
 }
 
@@ -274,27 +225,34 @@ local function look(self: Guards, tree: git.Handle): Change
 	if #changed == 0 then
 		return change
 	end
-	local tests: { string } = {}
+	local asked = table.clone(changed)
 	for _, path in changed do
-		local kind = kind_of(self, path)
+		local hidden = rules.hidden_module(path)
+		if hidden ~= nil then
+			table.insert(asked, hidden)
+		end
+	end
+	change.existing = existing(self.start, asked)
+	for _, path in changed do
+		local kind: string = rules.kind_of(self.named, path)
+		local hidden = rules.hidden_module(path)
 		if globs.matches(self.may_change, path) then
-			kind = "none"
+			kind = "free"
 			table.insert(change.free, path)
+		elseif hidden ~= nil and not change.existing[path] and change.existing[hidden] then
+			local of_hidden = rules.kind_of(self.named, hidden)
+			kind = if of_hidden == "none" or of_hidden == "source" then kind else "planted"
 		end
 		change.by_kind[kind] = change.by_kind[kind] or {}
 		table.insert(change.by_kind[kind], path)
-		if kind ~= "none" and kind ~= "config" then
-			table.insert(tests, path)
-		end
 	end
-	change.existing = existing(self, tests)
 	change.parts, change.cut = parts_of(self.start, head)
 	return change
 end
 
 --- Returns the guarded parts of a file that differ, as a text; nil where none does.
 local function changed_keys(self: Guards, path: string, exists: boolean, before: string, after: string): string?
-	local section = section_of(path) :: sections.Section
+	local section = rules.section_of(path) :: sections.Section
 	if not exists and not section.guards_new then
 		return nil
 	end
@@ -302,81 +260,157 @@ local function changed_keys(self: Guards, path: string, exists: boolean, before:
 	return if #names > 0 then `{path} ({table.concat(names, ", ")})` else nil
 end
 
---- Reads files at the start and as they are in the worktree, which stays as it is.
-local function both(self: Guards, tree: git.Handle, paths: { string }): ({ [string]: string }, { [string]: string })
-	local before: { [string]: string }, after: { [string]: string } = {}, {}
-	if #paths == 0 then
-		return before, after
+--- Returns the files of a worktree in which an expression matches.
+local function files_with(tree: git.Handle, pattern: string): { { path: string, lines: number } }
+	local found: { { path: string, lines: number } }? = tree:grep(pattern, nil, { by_file = true, most = 1000 }).files
+	return if found ~= nil then found else {}
+end
+
+--- Returns those of these files that say themselves whether tests pass, and that a test names. The worktree has them as they were
+--- at the start.
+local function helpers(self: Guards, tree: git.Handle, paths: { string }): { string }
+	local has: { [string]: boolean } = {}
+	for _, file in files_with(tree, RULES.helpers.has) do
+		has[file.path] = true
+	end
+	local found: { string } = {}
+	for _, path in paths do
+		if not has[path] and not globs.matches(RULES.helpers.names, path) then
+			continue
+		end
+		local folder, base = string.match(`/{path}`, "([^/]*)/([^/]+)$")
+		local stem = string.match(base or path, "^([%w_%-]+)") or ""
+		local name = if stem == "index" or stem == "mod" or stem == "__init__" then folder or "" else stem
+		if name == "" then
+			continue
+		end
+		for _, file in files_with(tree, `\\b{name}\\b`) do
+			local kind = rules.kind_of(self.named, file.path)
+			if file.path ~= path and (kind == "tests" or kind == "named" or kind == "config") then
+				table.insert(found, path)
+				break
+			end
+		end
+	end
+	return found
+end
+
+--- The texts of files at the start and as they are.
+type Texts = { before: { [string]: string }, after: { [string]: string }, helpers: { string } }
+
+--- Reads files at the start and as they are in the worktree, which stays as it is, and finds those of `others` that are helpers.
+local function both(self: Guards, tree: git.Handle, paths: { string }, others: { string }): Texts
+	local texts: Texts = { before = {}, after = {}, helpers = {} }
+	if #paths + #others == 0 then
+		return texts
 	end
 	local exact: { string } = {}
 	for _, path in paths do
-		after[path] = read(tree, path)
+		texts.after[path] = read(tree, path)
+		table.insert(exact, globs.exactly(path))
+	end
+	for _, path in others do
 		table.insert(exact, globs.exactly(path))
 	end
 	tree:restore({ from = self.start, globs = exact })
 	for _, path in paths do
-		before[path] = read(tree, path)
+		texts.before[path] = read(tree, path)
+	end
+	if #others > 0 then
+		texts.helpers = helpers(self, tree, others)
 	end
 	tree:restore()
-	return before, after
+	return texts
+end
+
+--- Whether a file that is called like one of tests has anything of a test in it.
+local function has_tests(path: string, source: string): boolean
+	return #test_bodies.read(path, source) > 0 or text.search(source, RULES.signs) ~= nil
+end
+
+--- Returns the entries of lists, one list after the other.
+local function joined(lists: { { string } }): { string }
+	local all: { string } = {}
+	for _, some in lists do
+		table.move(some, 1, #some, #all + 1, all)
+	end
+	return all
 end
 
 --- Restores a worktree to what is committed, with what is guarded as it was at the start. That is not committed.
 function guards.put_back(self: Guards, tree: git.Handle): Restored
-	local restored: Restored = { tampered = {}, put_back = {}, weakened = {} }
+	local restored: Restored = { tampered = {}, put_back = {}, weakened = {}, twins = {} }
 	tree:restore()
 	local change = look(self, tree)
 	local function of(kind: string): { string }
 		return change.by_kind[kind] or {}
 	end
-	local compared: { string } = table.clone(of("sections"))
-	table.move(of("source"), 1, #of("source"), #compared + 1, compared)
-	table.move(change.free, 1, #change.free, #compared + 1, compared)
-	local before, after = both(self, tree, compared)
+	local helper_paths: { string } = {}
+	local code: { string } = if self.named.whole then joined({ of("none"), of("source") }) else {}
+	for _, path in code do
+		if change.existing[path] and (rules.is_code(path) or string.find(path, "%.sh$") ~= nil) then
+			table.insert(helper_paths, path)
+		end
+	end
+	local texts = both(self, tree, joined({ of("sections"), of("source"), of("named"), of("tests"), change.free }), helper_paths)
 	local back: { string }, is_back: { [string]: boolean } = {}, {}
 	local function put_back(path: string)
 		is_back[path] = true
 		table.insert(back, globs.exactly(path))
 	end
-	for _, path in of("config") do
+	for _, path in joined({ of("config"), texts.helpers }) do
 		put_back(path)
 		table.insert(restored.tampered, path)
 	end
 	for _, path in of("planted") do
 		-- A project may have a module of such a name.
-		if not change.existing[path] or not is_shadow(path) then
+		if not change.existing[path] or (globs.matches(RULES.planted, path) and not rules.is_shadow(path)) then
 			put_back(path)
 			table.insert(restored.tampered, path)
 		end
 	end
-	for _, path in of("tests") do
-		if change.existing[path] then
-			put_back(path)
-			local part = change.parts[path]
-			local only_adds = part ~= nil and not part.removes and not change.cut
-			if only_adds and text.search(table.concat(part.added, "\n"), RULES.hides) == nil then
-				table.insert(restored.put_back, path)
-			else
-				table.insert(restored.tampered, path)
-			end
+	local is_test: { [string]: boolean } = {}
+	for _, path in joined({ of("tests"), of("named") }) do
+		is_test[path] = true
+		if not change.existing[path] then
+			continue
+		elseif rules.kind_of(self.named, path) == "named" and not has_tests(path, texts.before[path]) then
+			is_test[path] = false
+			continue
+		end
+		put_back(path)
+		local part = change.parts[path]
+		local only_adds = part ~= nil and not part.removes and not change.cut
+		if only_adds and text.search(table.concat(part.added, "\n"), RULES.hides) == nil then
+			table.insert(restored.put_back, path)
+		else
+			table.insert(restored.tampered, path)
 		end
 	end
 	for _, path in of("sections") do
-		local said = changed_keys(self, path, change.existing[path], before[path], after[path])
+		local said = changed_keys(self, path, change.existing[path], texts.before[path], texts.after[path])
 		if said ~= nil then
 			put_back(path)
 			table.insert(restored.tampered, said)
 		end
 	end
-	if self.whole then
-		local may_change: { [string]: boolean } = {}
+	if self.named.whole then
+		local may_change: { [string]: boolean }, added: { [string]: boolean } = {}, {}
 		for _, path in change.free do
-			may_change[path] = true
+			may_change[path], is_test[path] = true, true
 		end
-		restored.weakened = weakened(before, after, may_change)
-		for _, said in reaches(change.parts, is_back) do
-			table.insert(restored.weakened, said)
+		for path in change.parts do
+			added[path] = not change.existing[path]
 		end
+		for path in is_back do
+			texts.before[path], texts.after[path] = nil, nil
+		end
+		restored.weakened = weakened(texts.before, texts.after, may_change)
+		restored.twins = if #self.may_change > 0 then {} else twins.find(texts.before, texts.after, added)
+		local said = reaches.find(change.parts, is_back, function(path: string): boolean
+			return is_test[path] == true
+		end)
+		table.move(said, 1, #said, #restored.weakened + 1, restored.weakened)
 	end
 	if #back > 0 then
 		tree:restore({ from = self.start, globs = back })
@@ -392,10 +426,34 @@ function guards.restore(self: Guards, tree: git.Handle): (Restored, string?)
 	return restored, if changed then tree:commit("Protected files as they were").commit else nil
 end
 
+--- Returns what of the guarded files commands have changed while they validated a commit in a worktree, each as a part of a
+--- sentence. The worktree stands at the commit again.
+function guards.rewritten(self: Guards, tree: git.Handle, commit: string): { string }
+	local said: { string } = {}
+	local changed: { string } = if self.named.whole then changed_by_commands(self, tree, commit) else {}
+	for _, path in changed do
+		if not self.rewritten[path] then
+			table.insert(said, `{path} was changed while the commands ran`)
+		end
+	end
+	return said
+end
+
+--- What the commands said before any work: of their tests, and as a whole; and whether one failed.
+export type Before = {
+	reports: { [string]: results.Results },
+	outputs: { [string]: string },
+	failed: (command: string) -> boolean,
+}
+
 --- Returns what of the tests that ran before, by the command, is gone or skipped now, each as a part of a sentence; also where a
---- command that exited with 0 executed none, or some of them failed.
-function guards.compare(self: Guards, before: { [string]: results.Results }, runs: { counts.Run }): { string }
-	return counts.compare(before, runs, #self.may_change > 0)
+--- command that exited with 0 executed none, or some of them failed, or where it did nothing.
+function guards.compare(self: Guards, before: Before, runs: { counts.Run }, added: { twins.Twin }): { string }
+	local said = counts.compare(before.reports, runs, #self.may_change > 0)
+	for _, more in { counts.idle(runs, before.failed), twins.compare(added, before.reports, before.outputs, runs) } do
+		table.move(more, 1, #more, #said + 1, said)
+	end
+	return said
 end
 
 --- The most files that are named as binary, and the most pages of a change that are gone through for them.

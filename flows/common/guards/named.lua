@@ -43,4 +43,53 @@ function named.paths(commands: { string }, start: string): { string }
 	return paths
 end
 
+--- Returns the targets of a makefile's rules that are files to `make`, as far as they are plain names.
+function named.targets_of(makefile: string): { [string]: boolean }
+	local found: { [string]: boolean }, phony: { [string]: boolean } = {}, {}
+	for _, line in text.lines(makefile) do
+		local names, rest = string.match(line, "^([^\t#=:][^#=:]*):(.*)$")
+		-- `NAME := value` is no rule.
+		local is_rule = rest ~= nil and string.find(rest, "^:*=") == nil
+		for name in string.gmatch(if is_rule and names ~= nil then names else "", "%S+") do
+			if name == ".PHONY" then
+				for word in string.gmatch(rest or "", "%S+") do
+					phony[word] = true
+				end
+			elseif string.find(name, "^[%w_%-]+$") ~= nil then
+				found[name] = true
+			end
+		end
+	end
+	for name in phony do
+		found[name] = nil
+	end
+	return found
+end
+
+--- Returns paths at which a new file keeps commands from doing what they did: the targets of `make`. `read` returns the text of a
+--- file as it is at the start, empty where there is none.
+function named.in_the_way(commands: { string }, start: string, read: (path: string) -> string): { string }
+	local paths: { string } = {}
+	local function add_new(path: string)
+		if not table.find(paths, path) and #git.files(start, path).paths == 0 and #git.files(start, `{path}/**`).paths == 0 then
+			table.insert(paths, path)
+		end
+	end
+	for _, command in commands do
+		for piece in string.gmatch(command, "[^;&|\n]+") do
+			local folder = string.match(piece, "^%s*g?make%s.*%-C%s*(%S+)")
+			if string.find(` {piece} `, "^%s+g?make%s") == nil then
+				continue
+			end
+			local place = if folder ~= nil then string.gsub(folder, "^%./", "") .. "/" else ""
+			for _, name in { "GNUmakefile", "makefile", "Makefile" } do
+				for target in named.targets_of(read(place .. name)) do
+					add_new(place .. target)
+				end
+			end
+		end
+	end
+	return paths
+end
+
 return named

@@ -77,9 +77,23 @@ local function of_package(content: string, keys: string, commands: { string }): 
 	return found
 end
 
+--- Returns the lines of a file that have a guarded word.
+local function of_words(content: string, words: string): { [string]: string }
+	local found: { [string]: string } = {}
+	for _, line in text.lines(content) do
+		local has = if string.find(line, "^%s*#") == nil then text.search(line, words) else nil
+		if has ~= nil then
+			found[has.text] = (found[has.text] or "") .. "\n" .. text.trim(line)
+		end
+	end
+	return found
+end
+
 local function read(section: Section, content: string, commands: { string }): { [string]: string }
 	if content == "" then
 		return {}
+	elseif section.form == "lines" then
+		return of_words(content, section.keys)
 	elseif section.form == "package" then
 		return of_package(content, section.keys, commands)
 	end

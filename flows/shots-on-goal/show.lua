@@ -21,7 +21,7 @@ local MOST_FILES = 30
 local mark, first_line = progress.mark, progress.first_line
 
 local function usage_text(calls: number, tokens: number, cost: number?): string
-	return `{calls} tools, {tokens} tokens` .. (if cost then `, {amounts.cost(cost)}` else "")
+	return `{amounts.count(calls, "tool")}, {tokens} tokens` .. (if cost then `, {amounts.cost(cost)}` else "")
 end
 
 --- Returns one line for an attempt that is over.

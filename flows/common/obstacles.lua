@@ -8,6 +8,9 @@ local workplace = require("./workplace")
 
 local obstacles = {}
 
+--- What can be done about most of them.
+obstacles.HINT = "--setup CMD installs what it needs, once, for all worktrees; what stands elsewhere has to be in the repository"
+
 --- What is in the way: a sentence for the user, and the name of what is missing.
 export type Obstacle = { what: string, name: string? }
 
@@ -28,6 +31,8 @@ local NOT_FOUND =
 	{ "env: ‘([^’\n]+)’: No such file", "env: '([^'\n]+)': No such file", "([^%s:]+): command not found", "([^%s:]+): not found" }
 --- What they write where a program is there, and what is to run it is not.
 local NO_INTERPRETER = { "([^%s:]+): cannot execute: required file not found", "([^%s:]+): [^\n]*bad interpreter: No such file" }
+--- What programs write where a file cannot be read, and how near to its name, in bytes.
+local ABSENT, NEAR = { "No such file or directory", "ENOENT", "Permission denied", "EACCES" }, 200
 --- How the file begins that git-lfs leaves in the place of another.
 local POINTER = "^version https://git-lfs\\.github\\.com/spec/v1$"
 
@@ -150,6 +155,30 @@ local function of_files(self: workplace.Workplace, tree: git.Handle, command: st
 	return nil
 end
 
+--- Returns what a command has missed beside the repository. A worktree stands elsewhere: a path that leads out of it by `..` leads
+--- to another place there, and what stands beside the project is not shown to commands.
+local function beside(self: workplace.Workplace, tree: git.Handle, output: string): Obstacle?
+	for _, folder in { tree.path, self.project } do
+		local before = (string.match(folder, "^(.*/)[^/]+$") or "/") :: string
+		local from = 1
+		while #before > 1 do
+			local at, last = string.find(output, before, from, true)
+			if at == nil then
+				break
+			end
+			from = (last :: number) + 1
+			local name = string.match(output, "^[%w_][^/%s`'\",:;)%]]*", from)
+			local around = string.sub(output, math.max(1, at - NEAR), from + NEAR)
+			for _, said in ABSENT do
+				if name ~= nil and string.find(around, said, 1, true) ~= nil then
+					return { what = `\`../{name}\` is outside of the repository, and a worktree has only what is in it` }
+				end
+			end
+		end
+	end
+	return nil
+end
+
 --- Returns what keeps a command from running here, or nil where it ran and failed.
 function obstacles.find(self: workplace.Workplace, tree: git.Handle, command: string, ran: git.Ran): Obstacle?
 	if ran.over ~= "exit" or ran.exit == 0 then
@@ -159,6 +188,7 @@ function obstacles.find(self: workplace.Workplace, tree: git.Handle, command: st
 	end
 	local output = string.sub(ran.output, -MAX_SEARCHED)
 	local missing = of_files(self, tree, command, output)
+	missing = missing or beside(self, tree, output)
 	if missing ~= nil then
 		return missing
 	end

@@ -12,6 +12,9 @@ local parts_table = {}
 --- The longest name of a part, in letters.
 local LONGEST = 50
 
+--- How many commands are named whose tests cannot be counted.
+local MAX_NAMED = 3
+
 parts_table.HEAD = { "part", "status", "attempts", "files", "+/-", "tests", "tokens", "cost" }
 
 --- Returns the cells of each goal, and of all of them together.
@@ -57,7 +60,7 @@ function parts_table.stat_lines(stat: git.Stat, most: number): { string }
 	if stat.count > #lines then
 		table.insert(lines, ` and {stat.count - #lines} more`)
 	end
-	table.insert(lines, ` {amounts.count(stat.count, "file")} changed, {stat.added} lines added, {stat.deleted} deleted`)
+	table.insert(lines, ` {amounts.count(stat.count, "file")} changed, {amounts.count(stat.added, "line")} added, {stat.deleted} deleted`)
 	return lines
 end
 
@@ -70,8 +73,11 @@ function parts_table.checks_text(checks: summary.Checks): string
 	if checks.tests > 0 then
 		said ..= `, {amounts.count(checks.tests, "test")} executed`
 	end
-	if #checks.uncounted > 0 then
-		said ..= `; the tests of \`{table.concat(checks.uncounted, "`, `")}\` cannot be counted`
+	local uncounted = checks.uncounted
+	if #uncounted > 0 then
+		local named = table.concat(uncounted, "`, `", 1, math.min(MAX_NAMED, #uncounted))
+		local more = if #uncounted > MAX_NAMED then ` and {#uncounted - MAX_NAMED} more` else ""
+		said ..= `; the tests of \`{named}\`{more} cannot be counted`
 	end
 	return said
 end

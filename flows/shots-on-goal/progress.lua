@@ -15,6 +15,18 @@ local WIDEST = 100
 --- How many attempts at one goal are shown, the latest.
 local ATTEMPTS = 4
 
+--- Of how many parts of a goal each has a line; of more, only those that are in work.
+local FEW = 8
+--- Where the others stand, and how their number is shown.
+local STAGES = {
+	{ name = "success", mark = "✓", shown = "reached" },
+	{ name = "merged", mark = "✓", shown = "merged" },
+	{ name = "failed", mark = "✗", shown = "failed" },
+	{ name = "not started", mark = "•", shown = "not started" },
+	{ name = "not begun", mark = "•", shown = "not begun" },
+	{ name = "to come", mark = "•", shown = "to come" },
+}
+
 progress.MARKS = { success = "✓", open = "•", not_started = "•" } :: { [string]: string }
 
 --- Returns the mark of a status: ✓ reached, • open, ✗ anything else.
@@ -27,17 +39,18 @@ function progress.first_line(value: string): string
 	return text.truncate(string.split(value, "\n")[1] or "", 120)
 end
 
---- Returns the line of an attempt, with its time and what it has used while it is under way.
+--- Returns the line of an attempt; while it is under way, with its time and what it has used. What it does stands last, because a
+--- terminal cuts what does not fit.
 local function shot_line(shot: state.Shot, now: number): string
-	local line = `{progress.mark(shot.status)} {shot.name}: {shot.activity}`
+	local line = `{progress.mark(shot.status)} {shot.name}`
 	if shot.status ~= "open" then
-		return line
+		return `{line}: {shot.activity}`
 	end
 	local parts = { amounts.duration(now - shot.began) }
 	if shot.used ~= nil and shot.used.input + shot.used.output > 0 then
 		table.insert(parts, amounts.used(shot.used.input + shot.used.output, shot.used.cost))
 	end
-	return `{line} · {table.concat(parts, ", ")}`
+	return `{line} · {table.concat(parts, ", ")}: {shot.activity}`
 end
 
 --- Returns what the session has used, attempts that are under way included.
@@ -67,8 +80,23 @@ local function add_goal_lines(goal: state.Goal, indent: string, now: number, lin
 		local shot = goal.shots[index]
 		table.insert(lines, text.truncate(`{indent}    {shot_line(shot, now)}`, WIDEST))
 	end
+	local counts: { [string]: number } = {}
 	for _, child in goal.children do
-		add_goal_lines(child, indent .. "  ", now, lines)
+		if #goal.children <= FEW or child.status == "open" and child.stage == "in work" then
+			add_goal_lines(child, indent .. "  ", now, lines)
+		else
+			local stage = if child.status == "open" then child.stage else string.gsub(child.status, "_", " ")
+			counts[stage] = (counts[stage] or 0) + 1
+		end
+	end
+	local parts = {}
+	for _, stage in STAGES do
+		if counts[stage.name] ~= nil then
+			table.insert(parts, `{stage.mark} {counts[stage.name]} {stage.shown}`)
+		end
+	end
+	if #parts > 0 then
+		table.insert(lines, `{indent}  {table.concat(parts, "  ")}`)
 	end
 end
 

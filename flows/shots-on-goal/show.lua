@@ -21,7 +21,7 @@ local MOST_FILES = 30
 local mark, first_line = progress.mark, progress.first_line
 
 local function usage_text(calls: number, tokens: number, cost: number?): string
-	return `{calls} tools, {tokens} tokens` .. (if cost then `, {amounts.cost(cost)}` else "")
+	return `{amounts.count(calls, "tool")}, {tokens} tokens` .. (if cost then `, {amounts.cost(cost)}` else "")
 end
 
 --- Returns one line for an attempt that is over.
@@ -65,9 +65,11 @@ local function cost_lines(all: summary.Summary): { string }
 	end
 	local money = if cost then `, {amounts.cost(cost)}` else ", a price is not known"
 	local each = "no goal reached"
-	if reached > 0 then
+	if reached == 1 then
+		each = "1 goal reached"
+	elseif reached > 1 then
 		local share = if cost and cost > 0 then ` and {amounts.cost(cost / reached)}` else ""
-		each = `{math.round(tokens / reached)} tokens{share} for each of {reached} goals reached`
+		each = `{math.round(tokens / reached)} tokens{share} for each of {amounts.count(reached, "goal")} reached`
 	end
 	table.insert(lines, `{tokens} tokens{money}, {each}`)
 	-- Attempts of the model that tried a goal first count as alone; those of the other model come after it.
@@ -123,7 +125,7 @@ function show.autostarts(from: string, to: string)
 	ui.say(table.concat(lines, "\n"))
 end
 
---- Returns the table of parts as lines, with widths that fit.
+--- Returns the table of parts as lines. The part itself stands last: in a narrow terminal the numbers stay below each other.
 local function part_lines(all: summary.Summary): { string }
 	local rows: { { string } } = { table.clone(parts_table.HEAD) }
 	for _, cells in parts_table.rows(all) do
@@ -138,12 +140,13 @@ local function part_lines(all: summary.Summary): { string }
 	local lines = {}
 	for _, cells in rows do
 		local out = {}
-		for column, cell in cells do
-			local room = string.rep(" ", widths[column] - text.width(cell))
-			-- The first two columns are words, the others are numbers.
-			table.insert(out, if column <= 2 then cell .. room else room .. cell)
+		for column = 2, #cells do
+			local room = string.rep(" ", widths[column] - text.width(cells[column]))
+			-- The status is a word, the others are numbers.
+			table.insert(out, if column == 2 then cells[column] .. room else room .. cells[column])
 		end
-		table.insert(lines, (string.gsub(table.concat(out, "  "), "%s+$", "")))
+		table.insert(out, cells[1])
+		table.insert(lines, table.concat(out, "  "))
 	end
 	return lines
 end

@@ -60,7 +60,7 @@ local function look(params: nietz.Values, place: workplace.Workplace, run: strin
 		local why = obstacles.before(place, command, ran, params.goal)
 		if why ~= nil then
 			workplace.finish(place)
-			nietz.usage(`\`{command}\` cannot run here: {why}`, "--setup CMD installs what it needs, once, for all worktrees")
+			nietz.usage(`\`{command}\` cannot run here: {why}`, obstacles.HINT)
 		end
 	end
 	return found

@@ -213,9 +213,24 @@ local function judged_result(all: Summary, goal: Row): number?
 	return last
 end
 
---- Returns how the commands of a goal ended.
+--- Returns how the commands of a goal ended; where it has none of its own, those of its parts together.
 function summary.checks(all: Summary, goal: Row): Checks
-	return checks_of(all, goal, judged_result(all, goal))
+	local checks = checks_of(all, goal, judged_result(all, goal))
+	if checks.count > 0 then
+		return checks
+	end
+	for _, part in all.rows.goal do
+		if part.parent_goal_id == goal.id then
+			local of_part = summary.checks(all, part)
+			checks.count += of_part.count
+			checks.passed += of_part.passed
+			checks.tests += of_part.tests
+			checks.failed += of_part.failed
+			table.move(of_part.uncounted, 1, #of_part.uncounted, #checks.uncounted + 1, checks.uncounted)
+			table.move(of_part.runs, 1, #of_part.runs, #checks.runs + 1, checks.runs)
+		end
+	end
+	return checks
 end
 
 local function add_parts(all: Summary, parent: any, depth: number, parts: { Part })

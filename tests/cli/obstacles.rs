@@ -131,6 +131,28 @@ fn packages_of_node_that_nobody_has_installed_are_told_with_what_installs_them()
 }
 
 #[test]
+fn what_stands_beside_the_repository_is_named() {
+    let beside = |env: Env| {
+        let env = env.file(
+            "check.py",
+            "import os\nprint(open(os.path.realpath('../other/value.txt')).read())\nraise SystemExit(1)\n",
+        );
+        let other = env.workspace().join("../other");
+        std::fs::create_dir_all(&other).expect("it is ours");
+        std::fs::write(other.join("value.txt"), "it is there\n").expect("it is ours");
+        env
+    };
+    let why = "`../other` is outside of the repository, and a worktree has only what is in it";
+    is_refused(|env| committed(beside(env)), "python3 check.py", why);
+    // Where a worktree stands in the project's own place, too.
+    let with_packages = |env: Env| {
+        let env = committed(beside(env.file(".gitignore", "node_modules\n").file("package.json", "{}")));
+        env.file("node_modules/a/index.js", "")
+    };
+    is_refused(with_packages, "python3 check.py", why);
+}
+
+#[test]
 fn what_the_goal_is_to_make_is_not_missing() {
     for (command, goal) in [("./made.sh", "write a script"), ("made-tool --version", "write the command made-tool")] {
         let server = ModelServer::start(|_| Response::text("I would rather not.").usage(10, 5));

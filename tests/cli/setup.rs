@@ -261,6 +261,7 @@ fn an_editable_install_of_pips_is_the_worktrees_code_in_the_checkout_and_by_the_
             "the start commit's code was run: {}",
             said(&ended)
         );
+        assert!(!said(&ended).contains("easy-install"), "a list of pip's is no package: {}", said(&ended));
         let rows = std::fs::read_to_string(env.path(".nietz/shots-on-goal/r1/validation_run.jsonl")).expect("it ran");
         assert!(rows.contains("done src/shop/__init__.py"), "{rows}");
     }

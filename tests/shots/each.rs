@@ -91,6 +91,15 @@ fn fifty_modules_are_fifty_parts_and_those_that_fail_are_tried_again_at_the_end(
     assert!(last.contains(&json!(8)) && last.contains(&json!(32)), "{last:?}");
     let said: String = ended.of_type("said").iter().map(|event| event["markdown"].to_string()).collect();
     assert!(said.contains("2 of 50 parts failed, and are tried again: modules/m07, modules/m31"), "{ended:?}");
+    // The tree has those that are in work, each with its attempts, and counts the others.
+    let trees: Vec<String> =
+        ended.of_type("status").iter().map(|event| event["text"].as_str().unwrap_or_default().to_owned()).collect();
+    let longest = trees.iter().max_by_key(|tree| tree.lines().count()).expect("it is shown");
+    assert!(longest.lines().count() < 50, "{longest}");
+    assert!(
+        trees.iter().any(|tree| tree.lines().any(|line| line.contains(" reached  ") && line.ends_with(" to come"))),
+        "{longest}"
+    );
 
     let work = env.workspace();
     assert_eq!(git(&work, ["grep", "-l", "new", "nietz/r1", "--", "modules"]).lines().count(), 50);

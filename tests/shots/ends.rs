@@ -52,18 +52,20 @@ fn the_end_has_a_table_the_tests_the_files_and_how_to_merge() {
     let ended = shoot(&env, &["--validate", CHECK, "--validate", "true", "--run", "grep"]);
     let said = said(&ended);
     let lines: Vec<&str> = said.lines().map(str::trim_end).collect();
-    let line = |begin: &str| {
-        let found = lines.iter().find(|line| line.starts_with(begin));
-        (*found.unwrap_or_else(|| panic!("{begin}: {said}"))).split_whitespace().collect::<Vec<_>>().join(" ")
+    let line = |end: &str| {
+        let found = lines.iter().find(|line| line.ends_with(end));
+        (*found.unwrap_or_else(|| panic!("{end}: {said}"))).split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(line("part "), "part status attempts files +/- tests tokens cost");
-    assert_eq!(line("1: say done"), format!("1: say done in work.txt success 2 3 +3/-1 2 {} ?", tokens(&env, 1)));
-    assert_eq!(line("  2: put alpha"), format!("2: put alpha into a.txt success 1 1 +1/-0 - {} ?", tokens(&env, 2)));
-    assert_eq!(
-        line("  4: say done"),
-        format!("4: say done in work.txt for good success 1 1 +1/-1 - {} ?", tokens(&env, 4))
-    );
-    assert!(line("all ").starts_with("all 5 "), "{said}");
+    assert_eq!(line("  part"), "status attempts files +/- tests tokens cost part");
+    for (goal, counts, end) in [
+        (1, "success 2 3 +3/-1 2", "?  1: say done in work.txt"),
+        (2, "success 1 1 +1/-0 -", "?    2: put alpha into a.txt"),
+        (4, "success 1 1 +1/-1 -", "?    4: say done in work.txt for good"),
+    ] {
+        let end_words = end.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(line(end), format!("{counts} {} {end_words}", tokens(&env, goal)));
+    }
+    assert!(line("?  all").starts_with("5 "), "{said}");
     for shown in [
         "2 of 2 commands passed, 2 tests executed; the tests of `true` cannot be counted",
         " a.txt    | +1 -0",

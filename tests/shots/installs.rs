@@ -197,7 +197,7 @@ fn a_finder_of_setuptools_leads_to_the_code_of_the_worktree() {
     let ended = shoot(&env, &["--validate", "sh check.sh"]);
     assert_eq!(ended.result()["status"], "success", "{ended:?}");
     assert!(!ended.stdout.contains("passes before anything is changed"), "the start commit's code was run: {ended:?}");
-    assert!(ended.stdout.contains("shop-1.0"), "it is told: {ended:?}");
+    assert!(ended.stdout.contains("the worktree: `shop_1_0`"), "it is told: {ended:?}");
     assert_eq!(column(&env, "validation_run", "output")[0], "done\n");
 }
 

@@ -28,6 +28,12 @@ fn a_call_that_reaches_no_tool_is_a_row_and_counts() {
     let (delete, again) = (tool("delete_file"), tool("again"));
     assert_eq!(column(&env, "tool_call", "tool_id"), [delete, read.clone(), read, list, again]);
     assert_eq!(column(&env, "tool_call", "tool_name")[0], "delete_file");
+    // A version is a digest of what models see of a tool; one that was made up has none.
+    let version =
+        |name: &str| rows(&env, "tool").into_iter().find(|row| row["name"] == name).unwrap()["version"].clone();
+    let digest = |name: &str| version(name).as_str().is_some_and(|text| text.len() == 64);
+    assert!(digest("read_file") && digest("list_folder") && version("read_file") != version("list_folder"));
+    assert_eq!(version("again"), Value::Null);
     let inputs = column(&env, "tool_call", "input");
     assert_eq!(inputs[0], json!({ "path": "work.txt" }));
     assert_eq!(inputs[2], json!({ "arguments": "{\"path\": \"wo" }));
@@ -84,7 +90,7 @@ fn the_tree_is_shown_with_what_each_attempt_is_doing() {
     assert!(
         has(&[
             "• goal 1: say done in work.txt",
-            "    • implementation 1 (openai/a): write_file wrong.txt (1) · 0 s, 15 tokens",
+            "    • implementation 1 (openai/a) · 0 s, 15 tokens: write_file wrong.txt (1)",
             "0 s, 15 tokens",
         ]),
         "{seen:#?}"
@@ -96,7 +102,7 @@ fn the_tree_is_shown_with_what_each_attempt_is_doing() {
             "    ✓ breakdown 2 (openai/b): success",
             "  ✓ goal 2: put alpha into a.txt",
             "  • goal 3: put beta into b.txt",
-            "      • implementation 4 (openai/b): validating with grep -q alpha a.txt (2 of 2) · 0 s, 27 tokens",
+            "      • implementation 4 (openai/b) · 0 s, 27 tokens: validating with grep -q alpha a.txt (2 of 2)",
             "  • goal 4: say done in work.txt for good",
             "0 s, 249 tokens",
         ]),
@@ -407,6 +413,12 @@ fn edits_of_rows_are_found() {
     );
     found("merge_conflict", "{\"id\":1}\n".to_owned(), "was not written by this run");
     nothing_is_wrong(&env);
+    // Without a path, documents below `.nietz` are looked at, too.
+    let attempts = whole("attempt");
+    env.write(&path("attempt"), attempts.replace("\"goal_id\":1", "\"goal_id\":7"));
+    let checked = env.nietz(["check"]).go().exits(4);
+    assert!(checked.stdout.contains("there is no row 7 in `goal`"), "{checked:?}");
+    env.write(&path("attempt"), attempts);
     // A second result for an attempt is a fault of the file itself.
     let result = whole("attempt_result");
     env.write(&path("attempt_result"), format!("{result}{}", result.replace("\"id\":1,", "\"id\":2,")));

@@ -128,6 +128,10 @@ fn editable(project: &Path, folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = links(&project, folder).chain(python(&project, folder)).collect();
     names.sort();
     names.dedup();
+    if names.len() > 1 {
+        // The list of what the others have installed, by old versions of pip, is no package itself.
+        names.retain(|name| name != "easy-install");
+    }
     names.truncate(MOST_EDITABLE);
     names
 }

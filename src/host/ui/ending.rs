@@ -180,8 +180,29 @@ fn summary(ending: &RunEnding<'_>, words: &Words) -> String {
     out
 }
 
+/// The most rows of what each used; of more, each model has one.
+const MOST_ROWS: usize = 12;
+
+/// Returns what was used of each model, whoever spoke.
+fn by_model(spent: &[Spent]) -> Vec<Spent> {
+    let mut models: Vec<Spent> = Vec::new();
+    for one in spent {
+        match models.iter_mut().find(|model| model.model == one.model) {
+            Some(model) => {
+                model.calls += one.calls;
+                model.usage += one.usage;
+                model.cost = model.cost.zip(one.cost).map(|(before, cost)| before + cost);
+            }
+            None => models.push(Spent { label: String::new(), ..one.clone() }),
+        }
+    }
+    models
+}
+
 /// Returns what each persona used of each model, in columns; nothing if there is only one row, as in the summary.
 fn table(spent: &[Spent], words: &Words) -> Vec<String> {
+    let models = (spent.len() > MOST_ROWS).then(|| by_model(spent));
+    let spent = models.as_deref().unwrap_or(spent);
     if spent.len() < 2 {
         return Vec::new();
     }
@@ -304,6 +325,20 @@ mod tests {
         thinking.usage.reasoning = 1800;
         let done = text(&ending(EndStatus::Done, None, &[thinking]), "r1", &without_colour);
         assert_snapshot!(done, @"done in 3m12s · 2 calls · 12,340 tokens in, 2,100 out (1,800 of them thinking) · no price is known for openai/deep");
+    }
+
+    #[test]
+    fn of_many_who_spoke_each_model_has_a_row() {
+        let model = |at: usize| if at.is_multiple_of(2) { "a/big" } else { "a/small" };
+        let many: Vec<Spent> = (0..20).map(|at| spent(model(at), &format!("goal {at}"), 3, Some(0.5))).collect();
+        let done = text(&ending(EndStatus::Done, None, &many), "r1", &without_colour);
+        assert_snapshot!(done, @r"
+        done in 3m12s · 60 calls · 246,800 tokens in, 42,000 out · $10.00
+          a/big    30 calls  123,400 in  21,000 out  $5.00
+          a/small  30 calls  123,400 in  21,000 out  $5.00
+        ");
+        let one: Vec<Spent> = (0..20).map(|at| spent("a/big", &format!("goal {at}"), 3, Some(0.5))).collect();
+        assert_eq!(text(&ending(EndStatus::Done, None, &one), "r1", &without_colour).lines().count(), 1);
     }
 
     #[test]

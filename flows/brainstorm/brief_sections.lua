@@ -41,6 +41,8 @@ local function entries(self: app.App, kind: string): { any }
 		return {
 			id = entry.id,
 			text = entry.text,
+			-- Where a reason follows, the sentence does not end here.
+			bare = if entry.why or entry.rejected then (string.gsub(entry.text, "%.$", "")) else entry.text,
 			by = who,
 			iteration = entry.turn,
 			why = entry.why or "",
@@ -175,7 +177,7 @@ function brief_sections.of(self: app.App, draft: brief_draft.Draft): { [string]:
 	end)
 	return {
 		l = lang.data(self.lang, "brief"),
-		s = { slug = s.slug, id = s.id, ems = s.ems, iterations = #session.counted_history(self.doc), minutes = s.duration_minutes },
+		s = { slug = s.slug, id = s.id, ems = s.ems, iterations = session.answered(self.doc), minutes = s.duration_minutes },
 		topic = own.topic,
 		level = self.t(`levels.{ems.level(s.ems)}`),
 		date = string.sub(clock.now(), 1, 10),

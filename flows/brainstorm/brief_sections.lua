@@ -219,10 +219,10 @@ function brief_sections.missing(self: app.App, rendered: string, draft: brief_dr
 		table.move(more, 1, #more, #used + 1, used)
 	end
 	return list.filter(notebook.holding(self.doc), function(entry): boolean
-		return string.find(said, plain(entry.text), 1, true) == nil
-			and not list.some(used, function(one): boolean
-				return carries(one, entry)
-			end)
+		local bare = string.gsub(plain(entry.text), "%.$", "")
+		return string.find(said, bare, 1, true) == nil and not list.some(used, function(one): boolean
+			return carries(one, entry)
+		end)
 	end)
 end
 

@@ -172,8 +172,12 @@ export type ModelRequest = {
 	repairs: number?,
 	--- Without a persona: for weighing and writing down.
 	plain: boolean?,
+	--- Who a large mind is then: `minutes`, unless it is `author` or `examiner`.
+	role: string?,
 	--- Without the conversation: everything that the task needs is in it.
 	alone: boolean?,
+	--- With the conversation up to what the ledger has: the task says the rest.
+	read_alone: boolean?,
 }
 
 --- Returns the schema with a list of steps of thought. It comes first, because a model writes members in their order.
@@ -209,10 +213,13 @@ local function large_chat(self: App, request: ModelRequest, vars: { [string]: an
 	local who = if request.plain then nil else request.persona or app.leader(self)
 	local parts: { string } = {}
 	if not request.alone then
-		table.insert(parts, transcript.render(self.doc, self.options.template, self.reading))
+		table.insert(parts, transcript.render(self.doc, self.options.template, self.reading, request.read_alone))
 	end
 	table.insert(parts, "# Who you are now")
-	table.insert(parts, if who then personas.render(who, { lang = self.lang }) else template.render("./prompts/large/plain.md"))
+	table.insert(
+		parts,
+		if who then personas.render(who, { lang = self.lang }) else template.render(`./prompts/large/roles/{request.role or "minutes"}.md`)
+	)
 	table.insert(parts, "# Your task")
 	table.insert(parts, template.render(`./prompts/large/{request.prompt}.md`, vars))
 	return {

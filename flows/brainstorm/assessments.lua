@@ -64,6 +64,7 @@ function assessments.find_risks(self: app.App): { any }
 	local value = app.ask_model(self, {
 		prompt = "premortem",
 		plain = self.mind == "large",
+		role = "examiner",
 		vars = context.prompt_vars(self),
 		-- The fault before its cure: nobody can mend what they have not named yet.
 		schema = ordered("risks", { "risk", "probability", "impact", "mitigation" }, {
@@ -128,6 +129,7 @@ function assessments.security(self: app.App): app.Signal?
 	local value = app.ask_model(self, {
 		prompt = "security",
 		plain = self.mind == "large",
+		role = "examiner",
 		vars = context.prompt_vars(self),
 		schema = ordered("threats", { "threat", "defence" }, { defence = sentence(self, 160), threat = sentence(self, 160) }),
 	})
@@ -169,6 +171,7 @@ function assessments.spike(self: app.App, argument: string): app.Signal?
 	local value = app.ask_model(self, {
 		prompt = "spike",
 		plain = self.mind == "large",
+		role = "examiner",
 		vars = vars,
 		schema = shape.object({ "why", "verdict" }, { verdict = { enum = { "GO", "NO-GO", "MORE_RESEARCH" } }, why = sentence(self, 240) }),
 	})

@@ -101,7 +101,7 @@ function brief.finish(self: app.App): any
 		self.t("finish.title", {
 			ems = s.ems,
 			level = self.t(`levels.{ems.level(s.ems)}`),
-			iterations = #session.counted_history(self.doc),
+			iterations = session.answered(self.doc),
 			minutes = s.duration_minutes,
 		}),
 		"",

@@ -81,7 +81,7 @@ local function by_small(self: app.App): Draft
 end
 
 local function draft_schema(): shape.Shape
-	local line, perhaps = shape.text(1), shape.text(0)
+	local line: shape.Shape, perhaps: shape.Shape = shape.text(1), { type = "string" }
 	local from, degree = shape.list({ type = "integer" }), shape.integer(1, 3)
 	return shape.object({ "problem", "users", "approaches", "stories", "risks", "steps" }, {
 		problem = shape.object({ "from", "text" }, { from = from, text = line }),
@@ -193,6 +193,7 @@ local function by_large(self: app.App): Draft
 	local value = app.ask_model(self, {
 		prompt = "brief",
 		plain = true,
+		role = "author",
 		alone = true,
 		temperature = 0.2,
 		vars = { topic = doc.nietz.topic, entries = list.map(held, shown), chosen = if chosen then chosen.name else "" },

@@ -41,6 +41,8 @@ local function entries(self: app.App, kind: string): { any }
 		return {
 			id = entry.id,
 			text = entry.text,
+			-- Where a reason follows, the sentence does not end here.
+			bare = if entry.why or entry.rejected then (string.gsub(entry.text, "%.$", "")) else entry.text,
 			by = who,
 			iteration = entry.turn,
 			why = entry.why or "",
@@ -175,7 +177,7 @@ function brief_sections.of(self: app.App, draft: brief_draft.Draft): { [string]:
 	end)
 	return {
 		l = lang.data(self.lang, "brief"),
-		s = { slug = s.slug, id = s.id, ems = s.ems, iterations = #session.counted_history(self.doc), minutes = s.duration_minutes },
+		s = { slug = s.slug, id = s.id, ems = s.ems, iterations = session.answered(self.doc), minutes = s.duration_minutes },
 		topic = own.topic,
 		level = self.t(`levels.{ems.level(s.ems)}`),
 		date = string.sub(clock.now(), 1, 10),
@@ -217,10 +219,10 @@ function brief_sections.missing(self: app.App, rendered: string, draft: brief_dr
 		table.move(more, 1, #more, #used + 1, used)
 	end
 	return list.filter(notebook.holding(self.doc), function(entry): boolean
-		return string.find(said, plain(entry.text), 1, true) == nil
-			and not list.some(used, function(one): boolean
-				return carries(one, entry)
-			end)
+		local bare = string.gsub(plain(entry.text), "%.$", "")
+		return string.find(said, bare, 1, true) == nil and not list.some(used, function(one): boolean
+			return carries(one, entry)
+		end)
 	end)
 end
 

@@ -86,7 +86,7 @@ end
 
 local function schema_of(wants: Wants): shape.Shape
 	local line = shape.text(1)
-	local perhaps = shape.text(0)
+	local perhaps: shape.Shape = { type = "string" }
 	local members: { [string]: shape.Shape } = {
 		said = shape.list(shape.object({ "quote", "kind", "text" }, { quote = line, kind = { enum = notebook.SAID }, text = line })),
 		decided = shape.list(
@@ -116,6 +116,16 @@ local function schema_of(wants: Wants): shape.Shape
 	return shape.object(names, members)
 end
 
+--- Returns a reason without the word that stands before reasons: the brief says it.
+local function bare_reason(why: string): string
+	for _, word in { "because of ", "because ", "parce que ", "car ", "à cause de " } do
+		if string.sub(why, 1, #word) == word then
+			return string.sub(why, #word + 1)
+		end
+	end
+	return why
+end
+
 --- Returns the entries that a model proposes, as the ledger takes them.
 local function proposal_of(value: any): ledger.Proposal
 	local entries: { ledger.Proposed } = {}
@@ -123,7 +133,10 @@ local function proposal_of(value: any): ledger.Proposal
 		table.insert(entries, item)
 	end
 	for _, item in value.decided do
-		table.insert(entries, { kind = "decision", text = item.text, quote = item.quote, why = item.why, rejected = item.rejected })
+		table.insert(
+			entries,
+			{ kind = "decision", text = item.text, quote = item.quote, why = bare_reason(item.why), rejected = item.rejected }
+		)
 	end
 	for _, item in value.planned do
 		table.insert(entries, item)
@@ -194,6 +207,7 @@ function noting.run(self: app.App, wants: Wants): Noted
 	local value = app.ask_model(self, {
 		prompt = "ledger",
 		plain = true,
+		read_alone = true,
 		temperature = 0,
 		vars = {
 			new = new,

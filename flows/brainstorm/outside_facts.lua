@@ -14,7 +14,7 @@ local outside_facts = {}
 local function ask_for_list(self: app.App, kind: string, name: string, properties: { [string]: any }, describe: (item: any) -> string)
 	local value = app.ask_model(
 		self,
-		{ prompt = kind, plain = true, vars = context.prompt_vars(self), schema = shape.list_of(name, 1, 4, properties) }
+		{ prompt = kind, plain = true, role = "examiner", vars = context.prompt_vars(self), schema = shape.list_of(name, 1, 4, properties) }
 	)
 	if value == nil then
 		return

@@ -252,6 +252,19 @@ function session.counted_history(doc: Doc): { any }
 	return found
 end
 
+--- Returns how many of these iterations have an answer.
+function session.answered(doc: Doc): number
+	local count = 0
+	for _, entry in session.counted_history(doc) do
+		local said = false
+		for _, response in entry.responses do
+			said = said or response ~= ""
+		end
+		count += if said then 1 else 0
+	end
+	return count
+end
+
 --- Marks the session as changed now, and adds the time since `since`, which is in the same sitting: the weeks between two
 --- sittings are no time spent, neither in the session nor in an iteration.
 function session.add_time(doc: Doc, now: string, since: string)

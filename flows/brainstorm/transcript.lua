@@ -37,13 +37,18 @@ local function add_round(lines: { string }, kind: string, one: any)
 	end
 end
 
-local function add_turn(lines: { string }, doc: session.Doc, number: number, entry: any)
+local function add_turn(lines: { string }, doc: session.Doc, number: number, entry: any, read_alone: boolean)
 	local s = doc.session
 	table.insert(lines, if number == 0 then "## Before the first questions" else `## Iteration {number}`)
 	local before = #lines
-	for index, response in if entry then entry.responses else {} :: { string } do
-		table.insert(lines, `Q: {entry.questions[index]}`)
-		table.insert(lines, `A: {if response == "" then "(left open)" else response}`)
+	local began = session.began(doc, number)
+	local most = if read_alone then (if began then began.read or 0 else 0) else math.huge
+	local responses: { string } = if entry then entry.responses else {}
+	for index, response in responses do
+		if index <= most then
+			table.insert(lines, `Q: {entry.questions[index]}`)
+			table.insert(lines, `A: {if response == "" then "(left open)" else response}`)
+		end
 	end
 	for _, held in doc.nietz.rounds do
 		local history = if held.kind == "party" then s.party_history else s.panel_history
@@ -54,7 +59,8 @@ local function add_turn(lines: { string }, doc: session.Doc, number: number, ent
 	end
 	for _, note in doc.nietz.notes do
 		local title = NOTES[note.kind or ""]
-		if note.iteration == number and title ~= nil then
+		local unread = read_alone and note.kind == "user" and not note.read
+		if note.iteration == number and title ~= nil and not unread then
 			if note.about ~= nil then
 				table.insert(lines, `Q: {note.about}`)
 			end
@@ -76,23 +82,23 @@ local function add_turn(lines: { string }, doc: session.Doc, number: number, ent
 	end
 end
 
---- Returns the conversation up to where the session stands. What a `back` left is not in it.
-function transcript.turns(doc: session.Doc): string
+--- Returns the conversation up to where the session stands, or up to what the ledger has. What a `back` left is not in it.
+function transcript.turns(doc: session.Doc, read_alone: boolean?): string
 	local lines: { string } = {}
-	add_turn(lines, doc, 0, nil)
+	add_turn(lines, doc, 0, nil, read_alone == true)
 	for _, entry in session.counted_history(doc) do
-		add_turn(lines, doc, entry.iteration, entry)
+		add_turn(lines, doc, entry.iteration, entry, read_alone == true)
 	end
 	return table.concat(lines, "\n")
 end
 
 --- Returns all of it, as it stands before each task.
-function transcript.render(doc: session.Doc, kind: string?, reading: about.Reading): string
+function transcript.render(doc: session.Doc, kind: string?, reading: about.Reading, read_alone: boolean?): string
 	return template.render("./prompts/large/context.md", {
 		topic = doc.nietz.topic,
 		template = kind or "",
 		files = reading.files,
-		turns = transcript.turns(doc),
+		turns = transcript.turns(doc, read_alone),
 	})
 end
 

@@ -29,14 +29,14 @@ fn finish_writes_a_brief_and_a_journal_that_can_be_traced() {
     let text = brief(&table, "brief");
     for part in [
         "# Brief: checkout that survives a payment outage",
-        "EMS 40/100 (Development), 2 iterations",
+        "EMS 40/100 (Development), 1 iterations",
         "- Size: **STANDARD**",
         "When the provider is down, the ledger has no order and the customer leaves. (iteration 1)",
         "- customers at the ledger (iteration 1)",
         "| 1 | A customer keeps the order in our ledger during an outage | must | M | it. 1 |",
         "- Orders stay in our ledger (iteration 1)",
-        "| The ledger fills up unnoticed | 6 ⚠️ | Alert on its age | it. 1 |",
-        "| Support is not told | 2 | Write the page first | it. 1 |",
+        "| The ledger fills up unnoticed | 6 ⚠️ | Alert on its age |  | it. 1 |",
+        "| Support is not told | 2 | Write the page first |  | it. 1 |",
         "GO · does it hold? (1d)",
         "1. Write down the ledger's key (iteration 1)",
     ] {
@@ -44,13 +44,13 @@ fn finish_writes_a_brief_and_a_journal_that_can_be_traced() {
     }
     let text = brief(&table, "journal");
     for part in [
-        "## 1. Divergent · EMS 22",
+        "## 1. Divergent · EMS 22 → 40 (+18)",
         "Orders stay in our own ledger first.",
         "(skipped)",
         "## Party 1:",
         "**Architect**",
         "- _spike_:",
-        "- _decision_: Orders stay in our ledger",
+        "** decided: Orders stay in our ledger “Orders stay in our own ledger first.”",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
@@ -69,7 +69,7 @@ fn nothing_said_is_nothing_to_finish_and_little_is_warned_of() {
 fn finished_sessions_are_counted_once_each() {
     let table = Table::new();
     says(&table.talk(["stats"], &[]).exits(0), &["No session has been finished yet."]);
-    table.begin(&["/technique six-hats", FULL, "", "", "finish"]).exits(0);
+    table.begin(&["/technique swot", FULL, "", "", "finish"]).exits(0);
     // Reopened and finished again, it is still one session.
     table.go_on(&["finish"]).exits(0);
     table
@@ -83,17 +83,17 @@ fn finished_sessions_are_counted_once_each() {
     assert_eq!(rows.len(), 3);
     assert_eq!(
         (&rows[0]["slug"], &rows[0]["techniques"], &rows[0]["personas"]),
-        (&SLUG.into(), &json!(["six-hats"]), &json!(["architecte"]))
+        (&SLUG.into(), &json!(["swot"]), &json!(["architecte"]))
     );
     let sums: serde_json::Value =
         serde_json::from_str(&table.env.read(".project-memory/brainstorm-stats.json")).expect("JSON");
     assert_eq!((&sums["sessions"], &sums["ems_average"]), (&2.into(), &json!(40)));
     assert_eq!(
         (&sums["techniques"], &sums["personas"]),
-        (&json!({"six-hats": 1}), &json!({"architecte": 1, "sparring": 1}))
+        (&json!({"swot": 1}), &json!({"architecte": 1, "sparring": 1}))
     );
     let shown = table.talk(["stats"], &[]).exits(0);
-    says(&shown, &["2 finished session(s)", "- techniques: six-hats 1×", "- leaders: architecte 1×, sparring 1×"]);
+    says(&shown, &["2 finished session(s)", "- techniques: swot 1×", "- leaders: architecte 1×, sparring 1×"]);
     let checked = table
         .env
         .nietz(["check", ".project-memory/brainstorm-stats.json", ".project-memory/brainstorm-history.jsonl"])

@@ -1,15 +1,20 @@
 //! The brainstorm as its users meet it: the program, its files, and a model service that answers by the schema.
 
 mod bad_input;
+mod briefs;
 mod commands;
 mod endings;
 mod flags;
 mod history;
+mod ledger;
+mod minds;
 pub(crate) mod model;
 mod own;
 mod rules;
+mod scribe;
 mod session_files;
 mod strict;
 pub(crate) mod table;
 mod voices;
 mod whole;
+mod worth;

@@ -38,7 +38,21 @@ impl Brain {
 
     fn reply_to(self, properties: &Value, request: &Request) -> Value {
         let has = |name: &str| !properties[name].is_null();
-        if has("how_might_we") {
+        if has("said") {
+            self.minutes(properties, request)
+        } else if has("stories") && has("problem") {
+            draft(request)
+        } else if has("approaches") {
+            json!({"approaches": [
+                {"name": "Ledger first", "how": "Orders wait in our ledger.", "price": "A worker to watch."},
+                {"name": "Second provider", "how": "Pay elsewhere meanwhile.", "price": "A contract."}],
+                "why": "The ledger is ours already.", "recommended": 1})
+        } else if has("prompts") {
+            let count = properties["prompts"]["minItems"].as_u64().unwrap_or(1);
+            json!({"prompts": (1..=count).map(|step| format!("What of the ledger at step {step}?")).collect::<Vec<_>>()})
+        } else if has("groups") {
+            json!({"groups": [{"ids": [1], "name": "The ledger"}]})
+        } else if has("how_might_we") {
             json!({"how_might_we": ["How might we keep selling while nobody can pay?"],
                    "restated": "You want a checkout that survives an outage of payments."})
         } else if has("questions") {
@@ -77,6 +91,24 @@ impl Brain {
         }
     }
 
+    /// What is taken down for a large mind: each axis rests on another sentence of the answers, as long as there is one.
+    fn minutes(self, properties: &Value, request: &Request) -> Value {
+        let said = sentences(&request.prompt());
+        let quote = |index: usize| said.get(index).cloned().unwrap_or_default();
+        let mut value = json!({"said": [{"quote": quote(0), "kind": "idea", "text": "Orders stay in our own ledger"}],
+            "decided": [{"quote": quote(0), "text": "Orders stay in our ledger", "why": "", "rejected": ""}],
+            "planned": [], "revoked": [], "nothing": []});
+        for (index, axis) in ["clarity", "depth", "coverage", "decisions", "action"].iter().enumerate() {
+            if !properties[*axis].is_null() {
+                value[*axis] = json!({"evidence": quote(index), "score": self.claims});
+            }
+        }
+        if !properties["questions"].is_null() {
+            value["questions"] = json!(questions(properties, request));
+        }
+        value
+    }
+
     /// Each axis points to another piece of what the user said, as long as there is one.
     fn judgement(self, properties: &Value) -> Value {
         let mut value = json!({"ideas": [], "decided": []});
@@ -90,6 +122,35 @@ impl Brain {
         value["decided"] = json!([{"from": first, "decision": "Orders stay in our ledger"}]);
         value
     }
+}
+
+/// The sentences of the answers that are to be taken down.
+pub(super) fn sentences(prompt: &str) -> Vec<String> {
+    let new = prompt.split("Take down what the user said last:").nth(1).unwrap_or_default();
+    let new = new.split("\n\nsaid:").next().unwrap_or_default();
+    let answers = new.lines().filter(|line| !line.starts_with("Q: ")).map(|line| line.trim_start_matches("A: "));
+    let ends = |text: &str| text.replace(". ", ".\n");
+    answers
+        .flat_map(|line| ends(line).lines().map(str::to_owned).collect::<Vec<_>>())
+        .filter(|one| !one.is_empty())
+        .collect()
+}
+
+/// The brief of a large mind, which rests on the first entry that it is shown.
+fn draft(request: &Request) -> Value {
+    let prompt = request.prompt();
+    let first = prompt.lines().find_map(|line| line.strip_prefix('#')?.split(' ').next()?.parse::<u64>().ok());
+    let from = json!(first.into_iter().collect::<Vec<_>>());
+    json!({"problem": {"from": from, "text": "When the provider is down, the ledger has no order and the customer leaves."},
+        "users": [{"from": from, "text": "customers at the ledger"}],
+        "approaches": [{"name": "Ledger first", "how": "Orders wait.", "price": "A worker.", "recommended": true}],
+        "stories": [
+            {"from": from, "story": "A customer keeps the order in our ledger during an outage", "criteria": ["The order is there"],
+             "effort": "M", "priority": "must"},
+            {"from": from, "story": "Support sees pending orders", "criteria": ["They see it"], "effort": "S", "priority": "could"}],
+        "risks": [
+            {"from": from, "risk": "The ledger fills up unnoticed", "probability": 3, "impact": 2, "mitigation": "Alert on its age", "owner": ""}],
+        "steps": [{"from": from, "step": "Write down the ledger's key", "owner": "", "date": ""}]})
 }
 
 const SUBJECTS: [&str; 12] = [

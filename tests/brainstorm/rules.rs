@@ -9,16 +9,10 @@ use crate::support::model_server::{ModelServer, Response};
 fn each_axis_rises_by_what_its_evidence_carries_and_the_bars_say_so() {
     let table = Table::with(Brain { claims: 100, ..Brain::default() });
     let ended = table.begin(&[FULL, "", "", "quit"]).exits(0);
-    says(
-        &ended,
-        &[
-            "EMS 47/100 (+25) · Development · iteration 1",
-            "Clarity        ██████░░░░  55  +25",
-            "Held back, for want of evidence:",
-        ],
-    );
+    says(&ended, &["EMS 47/100 (+25) · Development · iteration 1", "Clarity        ██████░░░░  55  +25"]);
+    assert!(!said(&ended).contains("Held back"), "it rests on enough; no axis rises further at once");
     assert_eq!(table.session()["ems"], 47);
-    assert_eq!(table.session()["flow_state"]["evidence"]["action"], "Ann writes the worker by Friday.");
+    assert_eq!(table.own()["evidence"]["action"], "Ann writes the worker by Friday.");
 }
 
 #[test]
@@ -41,7 +35,7 @@ fn at_seventy_the_session_asks_whether_to_finish_and_never_does_so_by_itself() {
     assert_eq!(asked.iter().filter(|id| *id == "checkpoint").count(), 3, "{asked:?}");
     let checkpoint =
         prompts(&ended).into_iter().find(|prompt| prompt.contains("mature enough for a brief")).expect("it asks");
-    assert!(checkpoint.ends_with("Shall we finish? [1] continue  [2] preview the brief  [3] finish"), "{checkpoint}");
+    assert!(checkpoint.contains("Shall we finish? [1] continue  [2] preview the brief  [3] finish"), "{checkpoint}");
     says(&ended, &["Please choose one of: [1] continue", "# Brief: checkout that survives a payment outage"]);
     assert_eq!(table.session()["status"], "in_progress");
     assert!(!table.env.path("docs").exists(), "a preview writes nothing");
@@ -89,7 +83,7 @@ fn certainty_brings_the_sparring_partner_unless_the_user_chose_who_leads() {
     let ended = table.begin(&["Obviously the ledger keeps orders", "", "", "quit"]).exits(0);
     says(&ended, &["[Sparring] takes over, since some things sound very certain."]);
     assert_eq!(table.session()["persona"], "sparring");
-    assert_eq!(table.session()["history"][0]["persona"], "architecte");
+    assert_eq!(table.own()["iterations"][0]["persona"], "architecte");
     let pinned = Table::new();
     let arguments = [TOPIC, "--no-clarify", "--no-hmw", "--persona", "architecte"];
     pinned.talk(arguments, &["Obviously the ledger keeps orders", "", "", "quit"]).exits(0);
@@ -117,7 +111,7 @@ fn a_bias_is_named_from_the_third_iteration_on_and_not_twice() {
     let ended = table.begin(&[&lines[..], &["1", "refunds go out after two days", "", "", "quit"]].concat());
     says(&ended, &["⚖️ **Sunk cost?** If nothing had been spent yet, would you begin this today?"]);
     assert_eq!(said(&ended).matches("Sunk cost").count(), 1);
-    assert_eq!(table.session()["flow_state"]["biases"], serde_json::json!([{"slug": "sunk-cost", "iteration": 3}]));
+    assert_eq!(table.own()["biases"], serde_json::json!([{"slug": "sunk-cost", "iteration": 3}]));
 }
 
 #[test]
@@ -155,7 +149,7 @@ fn a_model_that_gives_nothing_valid_is_said_and_the_session_goes_on() {
         &ended,
         &[
             "The model gave nothing usable here (Looking for the next questions)",
-            "(Weighing what you said)",
+            "(Taking it down)",
             "(Judging the spike)",
         ],
     );

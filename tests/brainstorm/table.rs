@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::model::Brain;
 use crate::support::env::Env;
-use crate::support::model_server::ModelServer;
+use crate::support::model_server::{ModelServer, Request};
 use crate::support::process::{Call, Ended};
 
 pub(crate) const TOPIC: &str = "checkout that survives a payment outage";
@@ -33,6 +33,16 @@ impl Table {
     pub(super) fn with(brain: Brain) -> Table {
         let server = brain.serve();
         Table { env: Env::with(&server), server }
+    }
+
+    /// A model that holds little: it gets the prompts of small minds.
+    pub(super) fn small(brain: Brain) -> Table {
+        let table = Table::with(brain);
+        let Table { env, server } = table;
+        let env = env.config(
+            "models: {retry: {attempts: 3, total_seconds: 20, base_delay_ms: 1}, windows: {openai/test: 8000}}\n",
+        );
+        Table { env, server }
     }
 
     pub(super) fn file(mut self, path: &str, text: &str) -> Table {
@@ -66,6 +76,11 @@ impl Table {
         self.session_of(SLUG)
     }
 
+    /// What the saved file has beside the specification.
+    pub(super) fn own(&self) -> Value {
+        yaml(&self.env.read(&path(SLUG)))["nietz"].clone()
+    }
+
     pub(super) fn session_of(&self, slug: &str) -> Value {
         yaml(&self.env.read(&path(slug)))["session"].clone()
     }
@@ -78,6 +93,11 @@ pub(super) fn path(slug: &str) -> String {
 
 pub(super) fn yaml(text: &str) -> Value {
     nietz::schema::source::parse(text, Format::Yaml, "the file").expect("it is YAML")
+}
+
+/// The task of a request to a large mind: what stands behind all that such requests share.
+pub(super) fn task(request: &Request) -> String {
+    request.prompt().split("# Your task\n\n").nth(1).unwrap_or_default().to_owned()
 }
 
 /// All that was said, in order.

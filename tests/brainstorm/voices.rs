@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
 
 use super::model::Brain;
-use super::table::{TOPIC, Table, prompts, says};
+use super::table::{TOPIC, Table, prompts, says, task};
 use crate::support::env::Env;
-use crate::support::model_server::{Gate, ModelServer, Response};
+use crate::support::model_server::{Gate, ModelServer, Request, Response};
 
 fn names(list: &Value) -> Vec<&str> {
     list.as_array().expect("a list").iter().filter_map(Value::as_str).collect()
@@ -15,8 +15,7 @@ fn names(list: &Value) -> Vec<&str> {
 
 /// The prompts of the voices, in the order of their calls.
 fn spoken(table: &Table, beginning: &str) -> Vec<String> {
-    let prompts = table.server.requests().iter().map(|request| request.prompt()).collect::<Vec<_>>();
-    prompts.into_iter().filter(|prompt| prompt.starts_with(beginning)).collect()
+    table.server.requests().iter().map(task).filter(|task| task.starts_with(beginning)).collect()
 }
 
 #[test]
@@ -25,7 +24,7 @@ fn a_party_speaks_blind_first_and_then_one_takes_up_what_another_said() {
     let (together, asked) = (Gate::default(), AtomicUsize::new(0));
     let server = ModelServer::start(move |request| {
         let reply = Response::text(Brain::default().reply(request).to_string());
-        if !request.prompt().starts_with("The team thinks about") {
+        if !task(request).starts_with("The team is asked") {
             return reply;
         }
         if asked.fetch_add(1, Ordering::SeqCst) == 2 {
@@ -41,14 +40,14 @@ fn a_party_speaks_blind_first_and_then_one_takes_up_what_another_said() {
     assert_eq!((&round["round"], &round["user_question"]), (&1.into(), &"How long may an order stay pending?".into()));
     let selected = names(&round["personas_selected"]);
     assert!(selected.len() == 3 && selected.contains(&"Architect"), "{selected:?}");
-    let calls = spoken(&table, "The team thinks about");
+    let calls = spoken(&table, "The team is asked");
     assert_eq!(calls.len(), 4);
     assert!(calls[..3].iter().all(|prompt| !prompt.contains("The others said")), "the first words are said blind");
     assert!(calls[3].contains("The others said") && calls[3].contains("at least one"), "{}", calls[3]);
     assert_eq!(table.server.most_at_once(), 3, "side by side");
-    let systems: std::collections::BTreeSet<String> =
-        table.server.requests().iter().map(|request| request.system()).collect();
-    assert!(systems.len() >= 5, "each voice has its own persona");
+    let who = |request: &Request| request.prompt().split("# Who you are now").nth(1).unwrap_or_default().to_owned();
+    let voices: std::collections::BTreeSet<String> = table.server.requests().iter().map(who).collect();
+    assert!(voices.len() >= 5, "each voice has its own persona");
     let contributions = round["contributions"].as_array().expect("a list");
     let referring: Vec<&Value> = contributions.iter().filter(|one| !names(&one["references"]).is_empty()).collect();
     assert_eq!(referring.len(), 1);
@@ -63,13 +62,15 @@ fn a_party_speaks_blind_first_and_then_one_takes_up_what_another_said() {
         &[
             "Party, round 1:",
             "Speaking: Architect",
-            "**In short.** Consensus on: Customers must not pay twice · Debate on:",
+            "**Agreed**\n\n- Customers must not pay twice",
+            "**Open tensions**\n\n- Keeping the order, against refusing it",
+            "The party speaks before each iteration, until `party exit`.",
         ],
     );
     assert!(
         prompts(&ended).iter().any(|prompt| prompt.starts_with("**For you:** How long may an order stay pending?"))
     );
-    assert_eq!(session["flow_state"]["notes"][0]["text"], "a day at most");
+    assert_eq!(table.own()["notes"][0]["text"], "a day at most");
 }
 
 #[test]
@@ -153,7 +154,7 @@ fn a_panel_discusses_debates_and_ends_in_questions() {
     assert!(
         rounds[1]["contributions"].as_array().expect("a list").iter().all(|one| !names(&one["references"]).is_empty())
     );
-    let calls = spoken(&table, "An expert panel examines");
+    let calls = spoken(&table, "The panel is asked");
     assert!(calls[0].contains("Take a position by your framework") && !calls[0].contains("The others said"));
     assert!(calls.iter().any(|prompt| prompt.contains("Debate: name the position that you cannot accept")));
     assert!(calls.last().expect("one").contains("Ask only: one or two open questions"));
@@ -178,7 +179,7 @@ fn a_session_can_begin_with_a_party_or_a_panel_and_remembers_it() {
 fn a_voice_that_fails_is_named_and_the_others_go_on() {
     let brain = Brain::default();
     let server = ModelServer::start(move |request| {
-        if request.system().contains("security engineer") {
+        if request.prompt().contains("security engineer") {
             return Response::error(400, "not today");
         }
         Response::text(brain.reply(request).to_string())

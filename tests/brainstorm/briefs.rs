@@ -1,0 +1,121 @@
+//! What comes before the brief and around it: the project's own words, ideas in steps, approaches, forms, templates, and a brief that
+//! somebody edited.
+
+use serde_json::json;
+
+use super::table::{FULL, SLUG, TOPIC, Table, prompts, said, says};
+
+fn brief(table: &Table, name: &str) -> String {
+    table.env.read(&format!("docs/briefs/{SLUG}/{name}.md"))
+}
+
+#[test]
+fn a_brief_that_somebody_edited_is_left_and_the_next_one_has_a_name_of_its_own() {
+    let table = Table::new();
+    table.begin(&[FULL, "", "", "finish"]).exits(0);
+    // Ours, as it was written, is brought up to date.
+    table.go_on(&["/fact It rains on Mondays", "finish"]).exits(0);
+    assert!(brief(&table, "brief-2026-01-09").contains("It rains on Mondays"));
+    let path = format!("docs/briefs/{SLUG}/brief-2026-01-09.md");
+    let edited = format!("{}\nOur own words.\n", table.env.read(&path));
+    table.env.write(&path, &edited);
+    let ended = table.go_on(&["/fact It snows on Sundays", "finish"]).exits(0);
+    assert_eq!(table.env.read(&path), edited);
+    assert!(brief(&table, "brief-2026-01-09-2").contains("It snows on Sundays"));
+    says(&ended, &["Somebody has edited the brief: it was left as it is, and the new one is"]);
+}
+
+#[test]
+fn each_form_and_a_template_of_ones_own_says_all_that_holds() {
+    for (arguments, heads) in [
+        (vec!["--format", "prd"], vec!["## Facts", "## Stories", "## Next steps"]),
+        (vec!["--format", "rfc"], vec!["## Motivation", "## Design"]),
+        (vec!["--format", "adr"], vec!["## Context", "## Decision", "## Consequences"]),
+        (vec!["--format", "issue"], vec!["- [ ] A customer keeps the order"]),
+        (vec!["--template", "own.md"], vec!["Ours: checkout", "* Orders stay in our ledger", "## Also noted"]),
+    ] {
+        let table = Table::new()
+            .file("own.md", "Ours: {{ topic }}\n{% for item in decisions %}\n* {{ item.text }}\n{% endfor %}\n");
+        let flags = [TOPIC, "--no-clarify", "--no-hmw"];
+        let lines = [FULL, "/open Who pays for it", "/fact Sixty | inspectors", "", "", "finish"];
+        table.talk(flags.into_iter().chain(arguments.iter().copied()), &lines).exits(0);
+        let text = brief(&table, "brief-2026-01-09");
+        for part in heads.iter().copied().chain([
+            "Who pays for it",
+            "Sixty | inspectors",
+            "Support people see pending orders daily",
+        ]) {
+            assert!(text.contains(part), "{arguments:?}: {part:?} is not in\n{text}");
+        }
+    }
+}
+
+#[test]
+fn the_project_is_read_cited_and_remembered() {
+    let table = Table::new()
+        .file("docs/spec.md", "# Orders\n\nAn order waits two days.\n")
+        .file("docs/more/notes.md", "Notes.\n")
+        .file("README.md", "Read me.\n");
+    let flags = [TOPIC, "--no-clarify", "--no-hmw", "--about", "docs", "--about", "README.md"];
+    let ended = table.talk(flags, &[FULL, "", "", "quit"]).exits(0);
+    says(&ended, &["- `docs/spec.md`", "- `README.md`"]);
+    let asked = table.server.requests()[0].prompt();
+    assert!(asked.contains("===== docs/spec.md\n1\t# Orders\n2\t\n3\tAn order waits two days."), "{asked}");
+    let files = table.own()["about"]["files"].clone();
+    assert_eq!(files.as_array().map(Vec::len), Some(3));
+    assert_eq!((&files[0]["first"], &files[0]["sha256"].as_str().map(str::len)), (&1.into(), &Some(64)));
+    // Another sitting reads them again.
+    let before = table.server.calls();
+    table.go_on(&["/dive the order", "finish"]).exits(0);
+    assert!(table.server.requests()[before].prompt().contains("An order waits two days."));
+    assert!(brief(&table, "brief-2026-01-09").contains("`docs/spec.md:1-3`"));
+    let missing = Table::new();
+    missing.talk([TOPIC, "--about", "nowhere"], &[]).exits(2);
+}
+
+#[test]
+fn approaches_are_set_side_by_side_and_the_choice_is_a_decision() {
+    let table = Table::new();
+    let ended = table.begin(&[FULL, "", "", "approaches", "b", "finish"]).exits(0);
+    says(&ended, &["**Ledger first** · recommended: Orders wait in our ledger.", "decided: Second provider"]);
+    let text = brief(&table, "brief-2026-01-09");
+    assert!(
+        text.contains("- **Second provider** (recommended)") && text.contains("- Second provider (iteration 2)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn ideas_come_in_steps_in_the_users_words_until_they_run_dry_and_are_rated_after() {
+    let table = Table::new();
+    let mut lines = vec!["A drawer for paper; Ask the bank", "Phones only", "", ""];
+    lines.extend(["Mail every hour", "", "", "", "", "quit"]);
+    let ended = table.talk([TOPIC, "--no-clarify", "--no-hmw", "--diverge"], &lines).exits(0);
+    let steps = prompts(&ended).into_iter().filter(|prompt| prompt.contains("Step ")).count();
+    assert!(steps >= 6, "{:?}", prompts(&ended));
+    says(&ended, &["That one has run dry.", "4 ideas so far.", "**The ledger**", "Rate them when you like"]);
+    assert!(!said(&ended).contains("EMS "), "nothing is judged meanwhile");
+    let ideas = table.session()["ideas"].clone();
+    assert_eq!(ideas[1], json!({"id": 2, "content": "Ask the bank", "score": 5}));
+    assert_eq!(ideas.as_array().map(Vec::len), Some(4));
+}
+
+#[test]
+fn at_the_limit_the_user_may_go_on_and_is_told_what_is_open() {
+    let table = Table::new();
+    let lines = ["/open Who pays for it", "continue", "continue", "continue", "more", "continue", "quit"];
+    let ended = table.talk([TOPIC, "--no-clarify", "--quick"], &lines).exits(0);
+    let limit =
+        prompts(&ended).into_iter().find(|prompt| prompt.contains("the last of this session")).expect("it asks");
+    assert!(limit.contains("1 questions are open or contested") && limit.contains("5 more iterations"), "{limit}");
+    assert_eq!(table.session()["iteration"], 5);
+}
+
+#[test]
+fn a_no_to_what_was_understood_is_asked_what_it_is() {
+    let table = Table::new();
+    let ended = table.talk(["payment", "--no-hmw"], &["no", "Orders survive an outage of payments", "quit"]).exits(0);
+    assert!(prompts(&ended)[1].starts_with("What is it, then?"), "{:?}", prompts(&ended));
+    let own = super::table::yaml(&table.env.read(&super::table::path("payment")))["nietz"].clone();
+    assert_eq!(own["topic"], "Orders survive an outage of payments");
+}

@@ -139,6 +139,7 @@ fn the_setup_that_is_run_again_on_the_work_has_no_key_and_says_so_where_it_fails
         [(STEAL, "none\n"), ("grep -q password ~/.netrc || { echo no key; exit 3; }\n", "no key\n")]
     {
         let server = doing(vec![
+            ("read_files", json!({ "paths": ["install.sh", "package.json"] })),
             ("write_file", json!({ "path": "install.sh", "text": script })),
             ("write_file", json!({ "path": "package.json", "text": r#"{"dependencies": {"dep": "2"}}"# })),
         ]);

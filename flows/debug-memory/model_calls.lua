@@ -1,6 +1,7 @@
 --!strict
 --- The two calls of models in a session: an analysis, which looks and changes nothing, and a fix.
 
+local documents = require("@nietz/documents")
 local excerpts = require("./excerpts")
 local judged_past = require("./judged_past")
 local list = require("../common/list")
@@ -112,6 +113,11 @@ local function sentence(value: string): string
 	return if string.find(value, "[%.!%?]$") ~= nil then value else value .. "."
 end
 
+--- Whether a strategy was carried out and did not help.
+local function did_not_help(execution: documents.Document): boolean
+	return execution.analysis ~= nil and execution.fix_applied ~= nil and execution.fix_applied.verification == "failed"
+end
+
 --- Returns what this session has tried, and whether it helped, for the next analysis.
 local function tried_strategies(self: state.Session): { string }
 	local lines = {}
@@ -120,7 +126,8 @@ local function tried_strategies(self: state.Session): { string }
 		if execution.analysis ~= nil and fix ~= nil then
 			local came = CAME[fix.verification or "pending"]
 			local cause, strategy = sentence(execution.analysis.root_cause), sentence(execution.analysis.fix_strategy)
-			table.insert(lines, `Cause: {cause} Strategy: {strategy} {came}: {fix.description}`)
+			local what = string.gsub(fix.description, "%s*\n%s*", " ")
+			table.insert(lines, `Cause: {cause} Strategy: {strategy} {came}: {what}`)
 		end
 	end
 	return lines
@@ -181,6 +188,7 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 		skipped_names = skipped_names(latest),
 		set_aside = self.set_aside,
 		history = tried_strategies(self),
+		fruitless = list.some(self.doc.executions, did_not_help),
 		memory = memory,
 		pasts = judged_past.names(told),
 		known = #self.known_patterns > 0,
@@ -207,9 +215,7 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 				return odd
 			end
 			for _, execution in self.doc.executions do
-				local fix = execution.fix_applied
-				local failed = execution.analysis ~= nil and fix ~= nil and fix.verification == "failed"
-				if failed and run_comparison.is_same_text(execution.analysis.fix_strategy, value.fix_strategy) then
+				if did_not_help(execution) and run_comparison.is_same_text(execution.analysis.fix_strategy, value.fix_strategy) then
 					return "that strategy was tried already and did not help; find out why, and propose another"
 				end
 			end

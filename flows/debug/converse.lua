@@ -195,7 +195,11 @@ local function take_solved(self: app.App, turn: session.Turn, said: Said): Step
 		return { asked = take_response(self, turn, { unexplained = true }) }
 	end
 	local ran = if self.params.verify then fix_check.run(self) else nil
-	if ran == nil or ran.holds or ui.confirm({ id = "still-solved", prompt = self.t("verify.still"), default = false, yes = self.t("yes"), no = self.t("no") }) then
+	if
+		ran == nil
+		or ran.holds
+		or ui.confirm({ id = "still-solved", prompt = self.t("verify.still"), default = false, yes = self.t("yes"), no = self.t("no") })
+	then
 		read_last(self, turn)
 		return { outcome = "solved" }
 	end

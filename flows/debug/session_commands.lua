@@ -117,7 +117,13 @@ function session_commands.explains_all(self: app.App): boolean
 		end
 	end
 	local seen = if #lines > 0 then `{self.t("solved.seen")}\n\n{table.concat(lines, "\n")}\n\n` else ""
-	return ui.confirm({ id = "explains-all", prompt = seen .. self.t("solved.explains"), default = true, yes = self.t("yes"), no = self.t("no") })
+	return ui.confirm({
+		id = "explains-all",
+		prompt = seen .. self.t("solved.explains"),
+		default = true,
+		yes = self.t("yes"),
+		no = self.t("no"),
+	})
 end
 
 return session_commands

@@ -67,9 +67,9 @@ function notebook.add(
 	return made
 end
 
---- Takes what a model proposes of what the user said in a turn.
-function notebook.apply(doc: session.Doc, proposal: ledger.Proposal, said: string, known: string): ledger.Change
-	local turn = { number = session.turn(doc), by = "user", said = said, known = known }
+--- Takes what a model proposes of what the user said: now (`said`), or at any time (`heard`).
+function notebook.apply(doc: session.Doc, proposal: ledger.Proposal, said: string, heard: string, known: string): ledger.Change
+	local turn = { number = session.turn(doc), by = "user", said = said, heard = heard, known = known }
 	local change = ledger.apply(doc.nietz.ledger, proposal, turn, session.counts(doc))
 	notebook.sync_ideas(doc)
 	return change

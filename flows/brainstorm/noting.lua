@@ -191,6 +191,30 @@ local function read_claims(self: app.App, value: any, said: string): { [string]:
 	return found
 end
 
+--- Returns all that the user said, where it counts: the subject, answers, and notes.
+local function heard(doc: session.Doc): string
+	local lines: { string } = { doc.nietz.topic }
+	for _, entry in session.counted_history(doc) do
+		for _, response in entry.responses do
+			table.insert(lines, response)
+		end
+	end
+	for _, note in session.notes(doc, { "user" }) do
+		table.insert(lines, note.text)
+	end
+	return table.concat(lines, "\n")
+end
+
+--- Whether nothing was taken down before: the subject was said, too.
+local function is_first(doc: session.Doc): boolean
+	for _, began in doc.nietz.iterations do
+		if (began.read or 0) > 0 then
+			return false
+		end
+	end
+	return true
+end
+
 --- Takes down what the ledger does not have yet. Where no model can, the user's sentences are taken as they stand.
 function noting.run(self: app.App, wants: Wants): Noted
 	local doc = self.doc
@@ -211,6 +235,7 @@ function noting.run(self: app.App, wants: Wants): Noted
 		temperature = 0,
 		vars = {
 			new = new,
+			first = is_first(doc),
 			weigh = wants.weigh,
 			axes = axes,
 			count = wants.questions or 0,
@@ -221,7 +246,7 @@ function noting.run(self: app.App, wants: Wants): Noted
 	local quoted: { string } = {}
 	if value ~= nil then
 		local known = doc.nietz.topic .. "\n" .. transcript.turns(doc)
-		noted.change = notebook.apply(doc, proposal_of(value), said, known)
+		noted.change = notebook.apply(doc, proposal_of(value), said, heard(doc), known)
 		place(noted.change, new)
 		noted.questions = value.questions or {}
 		-- What takes an entry away is covered by that, and what a model knows already need not be said again.

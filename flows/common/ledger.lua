@@ -250,13 +250,14 @@ end
 
 --- Takes what a model proposes after a turn.
 ---
---- `said` is what was said in the turn, for quotes; `known` what may be meant beside it (questions, suggestions, what was said
---- before), for figures. An entry whose quote nobody said is refused. One whose text has a figure that nobody said is kept in
---- the words of its quote. `by` is whose words they are.
+--- `said` is what was said in the turn: what takes something away must stand there. An entry may rest on what was said before as
+--- well (`heard`), as what is left of one that was taken away in part. `known` is what may be meant beside it (questions,
+--- suggestions), for figures. An entry whose quote nobody said is refused. One whose text has a figure that nobody said is kept
+--- in the words of its quote. `by` is whose words they are.
 function ledger.apply(
 	book: Ledger,
 	proposal: Proposal,
-	turn: { number: number, by: string, said: string, known: string },
+	turn: { number: number, by: string, said: string, heard: string?, known: string },
 	counts: Counts?
 ): Change
 	local change: Change = { added = {}, revoked = {}, refused = {} }
@@ -275,7 +276,7 @@ function ledger.apply(
 	local entries: { Proposed } = proposal.entries or {}
 	for _, raw in entries do
 		local quote, value = given(raw.quote), given(raw.text)
-		if quote == nil or not ledger.is_said(quote, turn.said) then
+		if quote == nil or not (ledger.is_said(quote, turn.said) or ledger.is_said(quote, turn.heard or "")) then
 			table.insert(change.refused, { text = value or quote or "", why = "quote" })
 			continue
 		end

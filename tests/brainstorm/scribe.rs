@@ -1,5 +1,5 @@
 //! A mechanical writer for `worth.rs`: it does what a careful model does without understanding anything. From its prompt alone it takes
-//! each clause of the last answers as an entry, sees by words such as "forget" or "instead" that something is taken back, and finds by
+//! each sentence of the last answers as an entry, sees by words such as "forget" or "instead" that something is taken back, and finds by
 //! shared words which entry that is. It knows no case.
 
 use std::collections::BTreeSet;
@@ -56,6 +56,7 @@ fn letters(number: usize) -> String {
 
 /// Words by which something is taken back, in English and French.
 const BACK: &[&str] = &[
+    "won't",
     "forget",
     "scrap",
     "drop that",
@@ -82,47 +83,81 @@ const BACK: &[&str] = &[
     "no deposit",
 ];
 
-/// The clauses of the answers that are to be taken down, as they stand there.
-fn clauses(prompt: &str) -> Vec<String> {
+/// Words that two sentences may share by chance.
+const COMMON: &[&str] = &[
+    "what", "that", "with", "from", "this", "said", "have", "just", "they", "them", "will", "there", "which",
+    "because", "about", "donc", "pour", "avec", "dans", "mais", "cest",
+];
+
+/// What was said last: the subject where it is to be taken down, too, and the sentences of the answers.
+fn said_last(prompt: &str) -> Vec<String> {
     let new = prompt.split("Take down what the user said last:").nth(1).unwrap_or_default();
     let new = new.split("\n\nsaid:").next().unwrap_or_default();
     let mut found = Vec::new();
-    for line in new.lines().filter(|line| !line.starts_with("Q: ")) {
-        let line = line.trim().trim_start_matches("A: ").trim_start_matches("- ");
+    if new.contains("Take down also what the subject") {
+        let subject = prompt.split("# The subject\n\n").nth(1).and_then(|rest| rest.lines().next());
+        found.extend(subject.map(str::to_owned));
+    }
+    for line in new.lines().filter(|line| !line.starts_with("Q: ") && !line.starts_with("Take down also")) {
+        let line = line.trim();
+        let line = line.strip_prefix("A: ").unwrap_or(line);
+        let line = line.strip_prefix("- ").unwrap_or(line);
         let mut open = String::new();
         for word in line.split(' ') {
             if !open.is_empty() {
                 open.push(' ');
             }
             open.push_str(word);
-            let ends = word.ends_with(['.', '!', '?', ';']) && word.len() > 3 || word.ends_with("...");
-            let long = word.ends_with(',') && open.split(' ').count() >= 7;
-            if ends || long {
+            if word.ends_with(['.', '!', '?', ';']) && word.chars().count() > 3 || word.ends_with("...") {
                 found.push(std::mem::take(&mut open));
             }
         }
         found.push(open);
     }
-    let bare = |clause: String| clause.trim().trim_end_matches([',', ';']).to_owned();
-    found.into_iter().map(bare).filter(|clause| clause.chars().any(char::is_alphanumeric)).collect()
+    let bare = |one: String| one.trim().trim_end_matches([',', ';']).to_owned();
+    found.into_iter().map(bare).filter(|one| one.chars().any(char::is_alphanumeric)).collect()
 }
 
-/// The words of a text that carry something: figures count too.
+/// The parts of a sentence: it is cut behind a comma or a colon, and before "and", "but" and "because".
+fn clauses(sentence: &str) -> Vec<String> {
+    let mut found = vec![String::new()];
+    for word in sentence.split(' ') {
+        let cut = found.last().is_some_and(|open| open.ends_with([',', ':']))
+            || ["and", "et", "but", "because"].contains(&word);
+        if cut && found.last().is_some_and(|open| !open.is_empty()) {
+            found.push(String::new());
+        }
+        let open = found.last_mut().expect("there is one");
+        if !open.is_empty() {
+            open.push(' ');
+        }
+        open.push_str(word);
+    }
+    found
+}
+
+fn trimmed(clause: &str) -> String {
+    clause.trim_matches([' ', ',', ';', ':']).to_owned()
+}
+
+/// The words of a text that carry something: long ones by their beginning, and figures.
 fn words(text: &str) -> BTreeSet<String> {
     let lower = text.to_lowercase();
     let split = lower.split(|letter: char| !letter.is_alphanumeric() && letter != '%');
-    split
-        .filter(|word| word.chars().count() > 4 || word.chars().any(|letter| letter.is_ascii_digit()))
-        .map(stem)
-        .collect()
+    let carries = |word: &&str| {
+        word.chars().count() > 3 && !COMMON.contains(word) || word.chars().any(|letter| letter.is_ascii_digit())
+    };
+    split.filter(carries).map(|word| word.chars().take(6).collect()).collect()
 }
 
-fn stem(word: &str) -> String {
-    word.chars().take(6).collect()
+/// How much two texts have in common; a figure counts for three words.
+fn common(one: &str, other: &str) -> usize {
+    let weight = |word: &String| if word.chars().any(|letter| letter.is_ascii_digit()) { 3 } else { 1 };
+    words(one).intersection(&words(other)).map(weight).sum()
 }
 
-fn kind(clause: &str) -> &'static str {
-    let lower = clause.to_lowercase();
+fn kind(sentence: &str) -> &'static str {
+    let lower = sentence.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     if has(&["don't know", "dont know", "not settled", "not decided", "haven't agreed", "unknown", "pas tranché", "?"])
     {
@@ -152,35 +187,62 @@ fn entries(prompt: &str) -> Vec<(u64, String)> {
     found
 }
 
-/// What a clause takes back: the entry with which it shares most.
-fn taken_back(clause: &str, context: &str, known: &[(u64, String)]) -> Option<u64> {
+fn takes_back(clause: &str) -> bool {
     let lower = clause.to_lowercase();
-    if !BACK.iter().any(|word| lower.contains(word)) {
-        return None;
-    }
-    let own = words(context);
-    let shared = |text: &str| words(text).intersection(&own).count();
-    let best = known.iter().max_by_key(|(id, text)| (shared(text), *id))?;
-    (shared(&best.1) > 0).then_some(best.0)
+    let refuses = [": no", ": no.", ": no,", ": non", ": non.", ": non,"].iter().any(|end| lower.ends_with(end));
+    refuses || BACK.iter().any(|word| lower.contains(word))
+}
+
+/// Whether a sentence begins by taking back the one before it.
+fn corrects(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase();
+    ["no, sorry", "no sorry", "sorry, we", "no, we", "non, on", "non, c"].iter().any(|start| lower.starts_with(start))
 }
 
 fn minutes(prompt: &str) -> Value {
-    let known = entries(prompt);
-    let (mut said, mut decided, mut revoked) = (Vec::new(), Vec::new(), Vec::new());
-    let clauses = clauses(prompt);
-    for clause in &clauses {
-        if let Some(id) = taken_back(clause, clause, &known) {
-            revoked.push(json!({"id": id, "quote": clause}));
+    let mut known = entries(prompt);
+    let (mut revoked, mut nothing, mut taken) = (Vec::new(), Vec::new(), Vec::<String>::new());
+    for sentence in said_last(prompt) {
+        if corrects(&sentence) {
+            nothing.extend(taken.pop());
         }
-        let lower = clause.to_lowercase();
+        for clause in clauses(&sentence).iter().filter(|clause| takes_back(clause)) {
+            let about = if words(clause).is_empty() { &sentence } else { clause };
+            let weight = |text: &str| common(text, about) * 10 + common(text, &sentence);
+            let earlier = known.iter().map(|(id, text)| (weight(text), false, *id, text.clone()));
+            let now = taken.iter().enumerate().map(|(index, text)| (weight(text), true, index as u64, text.clone()));
+            let Some((_, is_new, id, text)) = earlier.chain(now).max() else { continue };
+            if common(&text, &sentence) == 0 {
+                continue;
+            }
+            // What is left of it is taken down again, in the words of then.
+            let parts = clauses(&text);
+            let gone = parts.iter().max_by_key(|part| weight(part)).cloned().unwrap_or_default();
+            if is_new {
+                taken.retain(|one| *one != text);
+                nothing.push(text.clone());
+            } else {
+                revoked.push(json!({"id": id, "quote": trimmed(clause)}));
+                known.retain(|(one, _)| *one != id);
+            }
+            taken.extend(
+                parts.iter().filter(|part| **part != gone && !words(part).is_empty()).map(|part| trimmed(part)),
+            );
+            nothing.push(trimmed(&gone));
+        }
+        taken.push(sentence);
+    }
+    let (mut said, mut decided) = (Vec::new(), Vec::new());
+    for one in &taken {
+        let lower = one.to_lowercase();
         let plain = ["decided", "we will", "c'est décidé", "rejected"].iter().any(|word| lower.contains(word));
         if plain && !lower.contains("not decided") {
-            decided.push(json!({"quote": clause, "text": clause, "why": "", "rejected": ""}));
+            decided.push(json!({"quote": one, "text": one, "why": "", "rejected": ""}));
         } else {
-            said.push(json!({"quote": clause, "kind": kind(clause), "text": clause}));
+            said.push(json!({"quote": one, "kind": kind(one), "text": one}));
         }
     }
-    json!({"said": said, "decided": decided, "planned": [], "revoked": revoked, "nothing": []})
+    json!({"said": said, "decided": decided, "planned": [], "revoked": revoked, "nothing": nothing})
 }
 
 /// A brief that adds nothing: its problem is the first entry.

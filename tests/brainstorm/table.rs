@@ -19,6 +19,10 @@ pub(crate) const FULL: &str = "Orders stay in our own ledger first. A worker ret
 pub(crate) const MORE: &str = "Finance wants the ledger exported weekly. The worker stops after forty attempts. Customers get mail \
     about every delay. Bob owns the alert on old orders. The first step is a table with keys.";
 
+/// A configuration that says how little the test's model holds.
+pub(super) const SMALL: &str =
+    "models: {retry: {attempts: 3, total_seconds: 20, base_delay_ms: 1}, windows: {openai/test: 8000}}\n";
+
 /// An environment with a model that can brainstorm.
 pub(super) struct Table {
     pub(super) env: Env,
@@ -39,10 +43,7 @@ impl Table {
     pub(super) fn small(brain: Brain) -> Table {
         let table = Table::with(brain);
         let Table { env, server } = table;
-        let env = env.config(
-            "models: {retry: {attempts: 3, total_seconds: 20, base_delay_ms: 1}, windows: {openai/test: 8000}}\n",
-        );
-        Table { env, server }
+        Table { env: env.config(SMALL), server }
     }
 
     pub(super) fn file(mut self, path: &str, text: &str) -> Table {

@@ -117,10 +117,11 @@ fn numbers(text: &str) -> Vec<String> {
 /// What the brief says, without the marks that are its own: where a line comes from, ids, the numbers of rows, and the head.
 fn content(brief: &str) -> String {
     let own = regex::Regex::new(
-        r"\((?:iteration|itération) \d+\)|\bit\. \d+|#\d+|\d+/10|\*\*\d+\.\*\*|(?m)^\| \d+ \||^\d+\. |\| \d ?[^|]*\|",
+        r"(?m)\((?:iteration|itération) \d+\)|\bit\. \d+|#\d+|\d+/10|\*\*\d+\.\*\*|^\| \d+ \||^\d+\. |\| \d ⚠?️? ?\|",
     );
+    let title = brief.lines().next().unwrap_or_default();
     let body = brief.split("\n## ").skip(1).collect::<Vec<_>>().join("\n## ");
-    own.expect("a regular expression").replace_all(&body, " ").into_owned()
+    own.expect("a regular expression").replace_all(&format!("{title}\n{body}"), " ").into_owned()
 }
 
 fn count(case: &Case, brief: &str, sum: &mut Count) {
@@ -184,10 +185,21 @@ fn measure(config: Option<&str>) -> Count {
     sum
 }
 
+/// The figures as they were on 2026-11-24; the version before had 98 of 157 facts, and told 15 of 18 things that were taken back.
 #[test]
 fn what_the_user_said_reaches_the_brief_and_what_they_took_back_does_not() {
     let sum = measure(None);
-    assert!(sum.facts >= 150, "{sum:?}");
+    assert!(sum.facts >= 150 && sum.revoked >= 15, "{sum:?}");
+    assert!(sum.reached * 100 >= sum.facts * 95, "{}/{}: {:#?}", sum.reached, sum.facts, sum.misses);
+    assert_eq!(sum.invented, 0, "{:#?}", sum.misses);
+    // What this model sees was taken back is told only where a sentence says so itself ("12 islands is insane"); two it does not see.
+    assert!(sum.told_all_the_same <= 7 && sum.trapped <= 1, "{:#?}", sum.misses);
+}
+
+/// A small mind takes nothing back by itself (`/strike` does), and loses nothing.
+#[test]
+fn with_a_small_mind_what_the_user_said_reaches_the_brief_too() {
+    let sum = measure(Some(super::table::SMALL));
     assert!(sum.reached * 100 >= sum.facts * 95, "{}/{}: {:#?}", sum.reached, sum.facts, sum.misses);
     assert_eq!(sum.invented, 0, "{:#?}", sum.misses);
 }

@@ -17,6 +17,7 @@ local options = require("./debug-memory/options")
 local random = require("@nietz/random")
 local recall = require("./common/memory/recall")
 local repo_listing = require("./common/repo_listing")
+local report_blocks = require("./debug-memory/report_blocks")
 local state = require("./debug-memory/state")
 local ui = require("@nietz/ui")
 local workplace = require("./common/workplace")
@@ -167,5 +168,6 @@ return nietz.flow({
 	budget = { calls = 5000 },
 	collections = collections,
 	commands = commands.ALL,
+	report = report_blocks.of,
 	run = run,
 })

@@ -19,6 +19,7 @@ local question = require("./debug/question")
 local random = require("@nietz/random")
 local recall = require("./common/memory/recall")
 local records = require("./debug/records")
+local report_blocks = require("./debug/report_blocks")
 local rules = require("./debug/rules")
 local session = require("./debug/session")
 local text = require("@nietz/text")
@@ -155,5 +156,6 @@ return nietz.flow({
 			run = judge.run,
 		},
 	},
+	report = report_blocks.of,
 	run = run,
 })

@@ -12,6 +12,7 @@ local query = require("./shots-on-goal/query")
 local recall = require("./common/memory/recall")
 local record = require("./shots-on-goal/record")
 local report = require("./shots-on-goal/report")
+local report_blocks = require("./shots-on-goal/report_blocks")
 local show = require("./shots-on-goal/show")
 local start = require("./shots-on-goal/start")
 local tables = require("./shots-on-goal/tables")
@@ -114,5 +115,6 @@ return nietz.flow({
 			run = clean.run,
 		},
 	},
+	report = report_blocks.of,
 	run = run,
 })

@@ -13,5 +13,6 @@ pub mod host;
 pub mod engine;
 pub mod lua;
 pub(crate) mod report;
+pub(crate) mod view;
 pub mod run;
 pub mod cli;

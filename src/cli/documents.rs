@@ -101,11 +101,10 @@ fn migrate(machine: &Machine, args: &MigrateArgs) -> Result<Exit> {
 
 /// Refuses to change documents that a run of the flow may have read.
 fn refuse_beside_runs(machine: &Machine, flow: &Flow) -> Result<()> {
-    let runs = machine.runs();
-    for id in runs.ids() {
-        let summary = runs.summary(&id);
-        if summary.busy && summary.open.is_some_and(|open| open.flow == flow.manifest.name) {
-            let message = format!("run {id} of {} is on, and may have read what would be changed", flow.manifest.name);
+    for run in machine.runs().list() {
+        if run.busy && run.summary.flow == flow.manifest.name {
+            let message =
+                format!("run {} of {} is on, and may have read what would be changed", run.id, run.summary.flow);
             return Err(Failure::new(Code::RunBusy, message).hint("migrate when it has ended"));
         }
     }

@@ -5,7 +5,7 @@
 use crate::cli::action::{self, RunAction};
 use crate::cli::front::FrontArgs;
 use crate::engine::run_records::Origin;
-use crate::engine::runs::check_name;
+use crate::engine::runs::{Runs, check_name};
 use crate::error::{Code, Failure, Result};
 use crate::journal::lines::{Fork, OpenRecord};
 use crate::lua::flow::Flow;
@@ -59,7 +59,7 @@ pub(super) fn terms(
 pub(super) fn fork(machine: &Machine, fork: Option<Fork>) -> Result<(Option<Fork>, Option<String>)> {
     let Some(fork) = fork else { return Ok((None, None)) };
     check_name(&fork.run)?;
-    if machine.runs().summary(&fork.run).origin != Origin::Own {
+    if !is_own(&machine.runs(), &fork.run) {
         return Ok((Some(fork), None));
     }
     let notice = format!(
@@ -69,13 +69,17 @@ pub(super) fn fork(machine: &Machine, fork: Option<Fork>) -> Result<(Option<Fork
     Ok((None, Some(notice)))
 }
 
+fn is_own(runs: &Runs, id: &str) -> bool {
+    runs.one(id).is_some_and(|run| run.origin == Origin::Own)
+}
+
 /// Returns a notice for each foreign run whose result the user passes to a new run.
 pub(super) fn results(machine: &Machine, flow: &Flow, begin: &NewRun) -> Result<Vec<String>> {
     let runs = machine.runs();
     let params =
         flow.command(begin.command.as_deref())?.params.iter().filter(|(_, param)| param.kind == ParamKind::Run);
     let names = params.filter_map(|(name, _)| Some((name, begin.params[name]["run"].as_str()?)));
-    let foreign = names.filter(|(_, run)| runs.summary(run).origin != Origin::Own);
+    let foreign = names.filter(|(_, run)| !is_own(&runs, run));
     let notice = |(name, run)| {
         let run = excerpt(run);
         format!("--{name}: the run {run} was not begun by you in this folder: whoever brought it wrote its result")

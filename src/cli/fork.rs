@@ -1,6 +1,6 @@
 //! `nietz fork RUN` starts a new run from a recorded one; `nietz why RUN EFFECT` explains whether an effect is done again.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::Value;
@@ -11,13 +11,12 @@ use crate::cli::foreign::{self, ExplicitTerms, Terms};
 use crate::cli::front::FrontArgs;
 use crate::cli::grants::GrantArgs;
 use crate::cli::params;
+use crate::cli::recorded::RecordedEffect;
 use crate::cli::start;
 use crate::cli::texts::TextReader;
 use crate::cli::{named, output};
 use crate::engine::replay_source::{ReplayMode, ReplaySource};
 use crate::error::{Code, Exit, Failure, Result, nearest};
-use crate::journal::entries;
-use crate::journal::key::EffectKey;
 use crate::journal::lines::Fork;
 use crate::lua::flow::Flow;
 use crate::lua::manifest::FlowCommand;
@@ -189,67 +188,6 @@ fn set(
     origins.append(&mut texts.origins);
     texts.origins = origins;
     Ok(texts)
-}
-
-/// An effect that a journal records.
-struct RecordedEffect {
-    seq: u64,
-    key: EffectKey,
-    kind: String,
-    scope: String,
-    request: Value,
-    /// How often the effect was begun.
-    begun: usize,
-    /// Its last outcome.
-    outcome: Option<Value>,
-    /// Whether the run was resumed.
-    resumed: bool,
-}
-
-impl RecordedEffect {
-    /// Finds an effect by the line of its intent or outcome, or by the beginning of its key.
-    fn find(journal: &Path, wanted: &str) -> Result<RecordedEffect> {
-        let unknown = || {
-            Failure::new(Code::Usage, format!("the run has no effect `{}`", excerpt(wanted)))
-                .hint("`nietz log RUN` shows the lines and keys of all")
-        };
-        let mut key_text = None;
-        entries::read(journal, |entry| {
-            let key = entry["key"].as_str().unwrap_or_default();
-            let is_line = entry["seq"].as_u64() == wanted.parse().ok();
-            if key_text.is_none() && !key.is_empty() && (is_line || wanted.len() >= 6 && key.starts_with(wanted)) {
-                key_text = Some(key.to_owned());
-            }
-        })?;
-        let key_text = key_text.ok_or_else(unknown)?;
-        let key = EffectKey::parse(&key_text).ok_or_else(unknown)?;
-        let (mut first, mut begun, mut outcome, mut resumed) = (None, 0, None, false);
-        entries::read(journal, |entry| {
-            let entry_type = entry["type"].as_str().unwrap_or_default();
-            resumed |= entry_type == "resume";
-            if entry["key"] != key_text.as_str() {
-                return;
-            }
-            if matches!(entry_type, "intent" | "effect") {
-                begun += 1;
-                first.get_or_insert_with(|| entry.clone());
-            }
-            if matches!(entry_type, "outcome" | "effect") {
-                outcome = Some(entry);
-            }
-        })?;
-        let first = first.ok_or_else(unknown)?;
-        Ok(RecordedEffect {
-            seq: first["seq"].as_u64().unwrap_or_default(),
-            key,
-            kind: first["kind"].as_str().unwrap_or_default().to_owned(),
-            scope: first["scope"].as_str().unwrap_or_default().to_owned(),
-            request: first["request"].clone(),
-            begun,
-            outcome,
-            resumed,
-        })
-    }
 }
 
 pub(super) fn why(machine: &Machine, args: &WhyArgs) -> Result<Exit> {

@@ -7,6 +7,7 @@ mod action;
 mod budget;
 mod commands;
 mod check;
+mod diff;
 mod doctor;
 mod documents;
 mod effort;
@@ -28,6 +29,7 @@ mod output;
 mod pack;
 mod params;
 mod plan;
+mod recorded;
 mod report;
 mod resume;
 mod run;
@@ -39,6 +41,7 @@ mod trust;
 mod types;
 mod variables;
 mod verify;
+mod view;
 mod r#where;
 
 use std::ffi::OsString;
@@ -75,7 +78,9 @@ enum Verb {
     Resume(resume::ResumeArgs),
     Runs(runs::RunsArgs),
     Log(log::LogArgs),
+    Diff(diff::DiffArgs),
     Report(report::ReportArgs),
+    View(view::ViewArgs),
     Verify(verify::VerifyArgs),
     Check(check::CheckArgs),
     Documents(documents::DocumentsArgs),
@@ -161,7 +166,9 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Resume(args) => resume::run(&machine, args),
         Verb::Runs(args) => runs::run(&machine, args),
         Verb::Log(args) => log::run(&machine, &args),
+        Verb::Diff(args) => diff::run(&machine, &args),
         Verb::Report(args) => report::run(&machine, &args),
+        Verb::View(args) => view::run(&machine, &args),
         Verb::Verify(args) => verify::run(&machine, &args),
         Verb::Check(args) => check::run(&machine, &args),
         Verb::Documents(args) => documents::run(&machine, &args),

@@ -16,6 +16,7 @@ use crate::model::param::{Param, ParamKind};
 use crate::model::text::{clean, excerpt};
 use crate::pack::persona::Personas;
 use crate::run::machine::Machine;
+use crate::run::replay::{self, JournalEnds};
 
 /// The most branches that a hint names.
 const MOST_BRANCHES: usize = 5;
@@ -84,16 +85,13 @@ fn of_param(name: &str) -> impl Fn(Failure) -> Failure + '_ {
 fn result_of_run(machine: &Machine, flow: &str, wanted: &str) -> Result<Value> {
     let runs = machine.runs();
     let id = runs.find_own(wanted)?;
-    let summary = runs.summary(&id);
-    if let Some(failure) = summary.failure {
-        return Err(failure);
-    }
-    let flow_of_run = summary.open.map(|open| open.flow).unwrap_or_default();
+    let JournalEnds { open, end, .. } = replay::read_ends(&runs.journal(&id))?;
+    let flow_of_run = open.flow;
     if flow_of_run != flow {
         return Err(Failure::new(Code::Usage, format!("{id} is a run of {}, not of {flow}", clean(&flow_of_run)))
             .hint("`nietz runs` tells which is which"));
     }
-    match summary.end {
+    match end {
         Some(end) if end.status == EndStatus::Done => Ok(json!({ "run": id, "result": end.result })),
         _ => Err(Failure::new(Code::Usage, format!("{id} is not done: it has no result yet"))
             .hint(format!("nietz resume {id}"))),

@@ -2,6 +2,7 @@
 //! Known secrets are redacted from everything that is printed here.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::Write;
 use std::sync::OnceLock;
@@ -9,7 +10,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use crate::error::{Code, Exit, Failure, Result};
-use crate::host::ui::ending;
+use crate::host::ui::{self, ending};
 use crate::model::redact::Redactor;
 use crate::model::text;
 
@@ -47,6 +48,41 @@ pub(super) fn table(rows: &[Vec<String>]) -> Result<()> {
         true => Ok(()),
         false => print(columns(rows).trim_end()),
     }
+}
+
+/// Prints rows as [`table`], in which the last column gets what is left of a terminal's width, and at least `least` columns;
+/// where no terminal limits it, `most` columns.
+pub(super) fn table_within(rows: &[Vec<String>], width: Option<usize>, (least, most): (usize, usize)) -> Result<()> {
+    use unicode_width::UnicodeWidthStr;
+    let mut rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| cell_text(cell)).collect()).collect();
+    let last = rows.iter().map(Vec::len).max().unwrap_or(0).saturating_sub(1);
+    let widest =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0);
+    let taken: usize = (0..last).map(|column| widest(column) + 2).sum();
+    let room = width.map_or(most, |width| width.saturating_sub(taken).max(least));
+    for cell in rows.iter_mut().filter_map(|row| row.get_mut(last)) {
+        if cell.width() > room {
+            *cell = within(cell, room);
+        }
+    }
+    table(&rows)
+}
+
+/// Returns the beginning of a text that takes no more columns than there are.
+fn within(text: &str, room: usize) -> String {
+    use unicode_width::UnicodeWidthChar;
+    let mut taken = 1;
+    let short = text.chars().take_while(|letter| {
+        taken += letter.width().unwrap_or(0);
+        taken <= room
+    });
+    short.collect::<String>() + "…"
+}
+
+/// Returns the width of the terminal that standard output is, if it is one.
+pub(super) fn width(environment: &BTreeMap<String, String>) -> Option<usize> {
+    let facts = ui::terminal_facts(environment);
+    facts.size.filter(|_| facts.output).map(|(columns, _)| usize::from(columns))
 }
 
 /// Prints the failure that ends the program to standard error.

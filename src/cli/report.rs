@@ -55,7 +55,7 @@ pub(super) fn run(machine: &Machine, args: &ReportArgs) -> Result<Exit> {
 }
 
 /// Returns what the flow shows of its run, as it is today.
-fn own_part(machine: &Machine, journal: &Path, history: &RunHistory) -> Result<Value> {
+pub(super) fn own_part(machine: &Machine, journal: &Path, history: &RunHistory) -> Result<Value> {
     let located = replay::locate_flow(machine, &history.run, &replay::read_ends(journal)?)?;
     session::load(machine, located)?.report(&history.for_flow())
 }

@@ -469,12 +469,12 @@ impl Gate {
         self.state.borrow_mut().void = failures;
     }
 
-    /// Writes how the run ended, unless the run was only replayed and has the same end already.
+    /// Writes how the run ended, unless the run was only replayed and has the same end already. Returns what was written.
     ///
     /// # Errors
     ///
     /// Those of [`JournalWriter::append`] and [`JournalWriter::sync`].
-    pub fn close(&self, mut end: EndRecord) -> Result<()> {
+    pub fn close(&self, mut end: EndRecord) -> Result<Option<EndRecord>> {
         end.result.iter_mut().for_each(|result| self.cleaner.redactor().value(result));
         end.failure = end.failure.map(|failure| self.cleaner.redactor().failure(failure));
         for why in end.verdict.iter_mut().filter_map(|verdict| verdict.why.as_mut()) {
@@ -482,12 +482,12 @@ impl Gate {
         }
         let state = &mut *self.state.borrow_mut();
         if state.resume.is_some() && state.history.end.as_ref().is_some_and(|before| before.status == end.status) {
-            return Ok(());
+            return Ok(None);
         }
         state.go_live(&self.world)?;
         end.void = state.void.iter().map(EffectKey::to_string).collect();
-        state.writer.append(&Record::End(Box::new(end)))?;
-        state.writer.sync()
+        state.writer.append(&Record::End(Box::new(end.clone())))?;
+        state.writer.sync().map(|()| Some(end))
     }
 }
 

@@ -6,6 +6,7 @@
 //! a key that only the user can read. A journal that came with a checkout, or was copied, moved or replaced, has no
 //! record, and its run is foreign.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File};
 use std::io::{ErrorKind, Read, Write};
@@ -22,6 +23,8 @@ use crate::model::digest::Digest;
 /// The folder of records below the user's folder for state, and the file with the key in it.
 const FOLDER: &str = "runs";
 const KEY: &str = "key";
+/// The folder of answers, beside that of records.
+const ANSWERS: &str = "answers";
 /// Domain separation: key and MACs are valid for this purpose only.
 const KEY_CONTEXT: &str = "nietz 2026-11 key of records of runs";
 const RECORD_CONTEXT: &str = "nietz 2026-11 record of a run";
@@ -51,6 +54,12 @@ pub struct RunLocation<'a> {
 #[derive(Clone, Debug)]
 pub struct RunRecords {
     folder: PathBuf,
+}
+
+/// The records, while many runs are looked at.
+pub struct OpenRecords<'a> {
+    records: &'a RunRecords,
+    key: OnceCell<Result<Option<MacKey>>>,
 }
 
 impl RunRecords {
@@ -101,26 +110,23 @@ impl RunRecords {
     /// Removes the record of a run that is gone. One that stays behind does no harm: it is of one line in one place.
     pub fn remove(&self, place: &RunLocation<'_>) {
         let _ = std::fs::remove_file(self.record(place));
+        let _ = std::fs::remove_dir_all(self.answers(place));
     }
 
     /// Tells whether the user began the run whose journal begins with this line.
     pub fn origin(&self, place: &RunLocation<'_>, first_line: &[u8]) -> Origin {
-        match self.has(place, first_line) {
-            Ok(true) => Origin::Own,
-            Ok(false) => Origin::Foreign(format!("{} has no record of it", self.folder.display())),
-            Err(failure) => Origin::Foreign(failure.message),
-        }
+        self.open().origin(place, first_line)
     }
 
-    fn has(&self, place: &RunLocation<'_>, first_line: &[u8]) -> Result<bool> {
-        let path = self.record(place);
-        let Some(text) = disk::read(&path, Links::NotLast, LARGEST_RECORD)? else { return Ok(false) };
-        let Some(key) = self.key()? else { return Ok(false) };
-        // A record torn by a power cut does not count.
-        let record: Value = serde_json::from_slice(&text).unwrap_or_default();
-        let recorded = record["mac"].as_str().and_then(|mac| blake3::Hash::from_hex(mac).ok());
-        // `blake3::Hash` compares in constant time.
-        Ok(recorded == Some(mac(&key, place, first_line)))
+    /// Opens the records for many runs: the key is read once.
+    pub fn open(&self) -> OpenRecords<'_> {
+        OpenRecords { records: self, key: OnceCell::new() }
+    }
+
+    /// Returns the folder for answers to the questions of a run that are given elsewhere: beside the records, because anybody
+    /// may have written what stands in a workspace.
+    pub fn answers(&self, place: &RunLocation<'_>) -> PathBuf {
+        self.folder.with_file_name(ANSWERS).join(Digest::of(&fields(place)).to_string())
     }
 
     /// Returns the workspaces in which the user began a run of a flow that reads the documents at this path everywhere, by their
@@ -180,6 +186,28 @@ impl RunRecords {
             Err(error) => return Err(failed(error.error)),
         }
         self.key()?.ok_or_else(|| failed(ErrorKind::NotFound.into()))
+    }
+}
+
+impl OpenRecords<'_> {
+    /// As [`RunRecords::origin`].
+    pub fn origin(&self, place: &RunLocation<'_>, first_line: &[u8]) -> Origin {
+        match self.has(place, first_line) {
+            Ok(true) => Origin::Own,
+            Ok(false) => Origin::Foreign(format!("{} has no record of it", self.records.folder.display())),
+            Err(failure) => Origin::Foreign(failure.message),
+        }
+    }
+
+    fn has(&self, place: &RunLocation<'_>, first_line: &[u8]) -> Result<bool> {
+        let path = self.records.record(place);
+        let Some(text) = disk::read(&path, Links::NotLast, LARGEST_RECORD)? else { return Ok(false) };
+        let Some(key) = self.key.get_or_init(|| self.records.key()).clone()? else { return Ok(false) };
+        // A record torn by a power cut does not count.
+        let record: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let recorded = record["mac"].as_str().and_then(|mac| blake3::Hash::from_hex(mac).ok());
+        // `blake3::Hash` compares in constant time.
+        Ok(recorded == Some(mac(&key, place, first_line)))
     }
 }
 

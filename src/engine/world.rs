@@ -31,6 +31,7 @@ use crate::model::effect::time::TimeOp;
 use crate::model::effect::ui::UiOp;
 use crate::model::effect::{Effect, EffectFacts, ReplayDisplay};
 use crate::model::event::Event;
+use crate::model::question::Question;
 use crate::model::text::excerpt;
 
 /// When a live effect last showed progress: a piece of a reply, a line of a command's output.
@@ -237,6 +238,7 @@ impl World {
                 .boxed_local()
             }
             Effect::Ui(UiOp::Ask(question)) => async move {
+                let question = Question { effect: Some(key.to_string()), ..question };
                 world.front.show(&Event::Asked { question: question.clone() });
                 let answer = world.front.ask(&question).await?;
                 world.front.show(&Event::Answered { id: question.id, answer: answer.clone() });

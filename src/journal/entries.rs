@@ -1,7 +1,7 @@
 //! Reads a journal's lines as plain objects, with long texts put back where they are used, for code that shows, compares
 //! or explains what a run did.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -16,19 +16,52 @@ use crate::journal::reader::{self, IntactPrefix};
 /// # Errors
 ///
 /// As [`reader::read_bytes`] and [`reader::read`].
-pub fn read(path: &Path, mut each: impl FnMut(Value)) -> Result<IntactPrefix> {
-    let bytes = reader::read_bytes(path)?;
-    let mut expander = TextExpander::default();
-    reader::read(path, &bytes, |line, record| {
-        let seq = line.seq;
-        let entry = entry(record, &mut expander)
-            .map_err(|why| Failure::new(Code::JournalBroken, format!("{}:{seq}: {why}", path.display())))?;
-        if let Some(mut entry) = entry {
-            entry["seq"] = json!(seq);
-            each(entry);
-        }
-        Ok(())
-    })
+pub fn read(path: &Path, each: impl FnMut(Value)) -> Result<IntactPrefix> {
+    let mut follower = Follower::new(path);
+    follower.take(&reader::read_bytes(path)?, each)?;
+    Ok(follower.intact)
+}
+
+/// Reads a journal as it grows.
+pub struct Follower {
+    path: PathBuf,
+    expander: TextExpander,
+    intact: IntactPrefix,
+}
+
+impl Follower {
+    pub fn new(path: &Path) -> Follower {
+        Follower { path: path.to_owned(), expander: TextExpander::default(), intact: IntactPrefix::default() }
+    }
+
+    /// Passes each line that was not read before to `each`, as [`read`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`].
+    pub fn more(&mut self, each: impl FnMut(Value)) -> Result<()> {
+        let added = reader::read_added(&self.path, self.intact.length)?;
+        if added.is_empty() { Ok(()) } else { self.take(&added, each) }
+    }
+
+    /// Returns the number of the last line that was read.
+    pub fn line(&self) -> u64 {
+        self.intact.lines
+    }
+
+    fn take(&mut self, added: &[u8], mut each: impl FnMut(Value)) -> Result<()> {
+        let Follower { path, expander, intact } = self;
+        reader::read_more(path, added, intact, |line, record| {
+            let seq = line.seq;
+            let entry = entry(record, expander)
+                .map_err(|why| Failure::new(Code::JournalBroken, format!("{}:{seq}: {why}", path.display())))?;
+            if let Some(mut entry) = entry {
+                entry["seq"] = json!(seq);
+                each(entry);
+            }
+            Ok(())
+        })
+    }
 }
 
 /// Returns a line of the journal as one object. A long text is only remembered and is no entry of its own.

@@ -1,5 +1,6 @@
 //! Reads a journal line by line and checks of each line its number, the digest of the line before, and its own digest.
 
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -53,6 +54,26 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     disk::read(path, Links::NotLast, MAX_BYTES)?.ok_or_else(missing)
 }
 
+/// Returns the bytes of a journal behind a place; none if there are no more.
+///
+/// # Errors
+///
+/// As [`read_bytes`], and `journal-broken` if the file is shorter than it was.
+pub fn read_added(path: &Path, from: u64) -> Result<Vec<u8>> {
+    let failed = |error: std::io::Error| Failure::io(path, "read the journal", &error);
+    let missing = || Failure::io(path, "read the journal", &std::io::ErrorKind::NotFound.into());
+    let mut file = disk::open(path, Links::NotLast)?.ok_or_else(missing)?;
+    let length = file.metadata().map_err(failed)?.len();
+    if length < from {
+        let message = format!("{} is shorter than it was: what was read of it is gone", path.display());
+        return Err(Failure::new(Code::JournalBroken, message));
+    }
+    let mut added = Vec::new();
+    file.seek(SeekFrom::Start(from)).map_err(failed)?;
+    file.take(MAX_BYTES.saturating_sub(from)).read_to_end(&mut added).map_err(failed)?;
+    Ok(added)
+}
+
 /// Returns the first line with its line end; empty if no line is complete.
 pub fn first_line(bytes: &[u8]) -> &[u8] {
     memchr::memchr(b'\n', bytes).map_or(&[], |end| &bytes[..=end])
@@ -82,6 +103,20 @@ pub fn read<'a>(
 ) -> Result<IntactPrefix> {
     let mut intact = IntactPrefix::default();
     read_on(path, bytes, &mut intact, each).map(|()| intact)
+}
+
+/// Like [`read`], for the bytes that were added behind the part that was read before; moves its end.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_more<'a>(
+    path: &Path,
+    added: &'a [u8],
+    intact: &mut IntactPrefix,
+    each: impl FnMut(LineHeader, ReadRecord<'a>) -> Result<()>,
+) -> Result<()> {
+    read_on(path, added, intact, each)
 }
 
 /// Returns where the part before the first broken line ends.

@@ -78,7 +78,7 @@ pub enum Event {
 }
 
 /// What a flow that has to decide something says of it: yes or no, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct RunVerdict {
     pub ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -321,6 +321,12 @@ pub(crate) fn origins_by_param(params: &Value, origins: &[ParamOrigin]) -> Value
     Value::Object(shown)
 }
 
+/// Returns what a run is about: the longest text that it was asked.
+pub(crate) fn topic(params: &Value) -> &str {
+    let params = params.as_object().into_iter().flat_map(|params| params.values());
+    params.filter_map(Value::as_str).max_by_key(|text| text.len()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -36,6 +36,9 @@ pub struct Question {
     /// the last answer. It is no part of the question, and recorded nowhere.
     #[serde(skip)]
     pub recap: Option<String>,
+    /// The key of the effect that asks it, by which an answer that is given elsewhere is found. It is no part of the question.
+    #[serde(skip)]
+    pub effect: Option<String>,
 }
 
 impl Question {
@@ -53,6 +56,7 @@ impl Question {
             commands_only: false,
             before: None,
             recap: None,
+            effect: None,
         }
     }
 }

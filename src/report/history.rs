@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::error::Result;
 use crate::journal::entries;
 use crate::model::budget::Spent;
+use crate::model::param;
 
 /// What a run did.
 #[derive(Debug, Default, Serialize)]
@@ -25,6 +26,9 @@ pub(crate) struct RunHistory {
     pub model: Option<String>,
     pub seed: u64,
     pub host: String,
+    /// The files of the flow, each with its digest.
+    #[serde(skip)]
+    pub files: Value,
     #[serde(skip_serializing_if = "Value::is_null")]
     pub grants: Value,
     #[serde(skip_serializing_if = "Value::is_null")]
@@ -48,6 +52,9 @@ pub(crate) struct RunHistory {
     pub effects: Vec<RecordedEffect>,
     /// Bytes of a torn last line.
     pub torn: u64,
+    /// The number of the last line.
+    #[serde(skip)]
+    pub lines: u64,
 }
 
 /// An effect, as its lines in the journal tell it.
@@ -55,6 +62,9 @@ pub(crate) struct RunHistory {
 pub(crate) struct RecordedEffect {
     /// The line of its request, which is also its address in the report.
     pub line: u64,
+    /// The digest by which it is found again.
+    #[serde(skip)]
+    pub key: String,
     pub kind: String,
     /// The task that asked for it; `/` is the flow itself.
     pub scope: String,
@@ -84,12 +94,16 @@ impl RunHistory {
     pub(crate) fn read(path: &Path) -> Result<RunHistory> {
         let mut run = RunHistory { status: "stopped".to_owned(), ..RunHistory::default() };
         let mut open: HashMap<String, usize> = HashMap::new();
-        let intact = entries::read(path, |entry| run.take(entry, &mut open))?;
+        let intact = entries::read(path, |entry| {
+            run.take(entry, &mut open);
+        })?;
         run.torn = intact.torn as u64;
+        run.lines = intact.lines;
         Ok(run)
     }
 
-    fn take(&mut self, mut entry: Value, open: &mut HashMap<String, usize>) {
+    /// Takes a line, and returns the effect that it is of.
+    pub(super) fn take(&mut self, mut entry: Value, open: &mut HashMap<String, usize>) -> Option<usize> {
         match entry["type"].as_str().unwrap_or_default() {
             "open" => self.open(entry["open"].take()),
             "resume" => {
@@ -100,20 +114,24 @@ impl RunHistory {
             "intent" => {
                 open.insert(text(&entry["key"]), self.effects.len());
                 self.effects.push(effect(entry));
+                return Some(self.effects.len() - 1);
             }
             "effect" => {
                 let (outcome, at) = (entry["ok"].take(), entry["at"].as_u64());
                 self.effects.push(RecordedEffect { outcome, ended: at, ..effect(entry) });
+                return Some(self.effects.len() - 1);
             }
             "outcome" => {
-                let Some(effect) = open.get(entry["key"].as_str().unwrap_or_default()) else { return };
-                let effect = &mut self.effects[*effect];
+                let index = *open.get(entry["key"].as_str().unwrap_or_default())?;
+                let effect = &mut self.effects[index];
                 effect.outcome = entry["ok"].take();
                 effect.failure = entry["failure"].take();
                 effect.ended = entry["at"].as_u64();
+                return Some(index);
             }
             _ => {}
         }
+        None
     }
 
     fn open(&mut self, mut open: Value) {
@@ -125,7 +143,7 @@ impl RunHistory {
         self.seed = open["seed"].as_u64().unwrap_or_default();
         self.host = text(&open["host"]);
         self.started = text(&open["at"]);
-        (self.params, self.grants) = (open["params"].take(), open["grants"].take());
+        (self.params, self.grants, self.files) = (open["params"].take(), open["grants"].take(), open["files"].take());
         (self.budget, self.fork) = (open["budget"].take(), open["fork"].take());
     }
 
@@ -175,8 +193,7 @@ impl RunHistory {
 
     /// Returns what the run is about: the longest text that it was asked.
     pub(crate) fn topic(&self) -> &str {
-        let params = self.params.as_object().into_iter().flat_map(|params| params.values());
-        params.filter_map(Value::as_str).max_by_key(|text| text.len()).unwrap_or_default()
+        param::topic(&self.params)
     }
 }
 
@@ -190,6 +207,7 @@ impl RecordedEffect {
 fn effect(mut entry: Value) -> RecordedEffect {
     RecordedEffect {
         line: entry["seq"].as_u64().unwrap_or_default(),
+        key: text(&entry["key"]),
         kind: text(&entry["kind"]),
         scope: text(&entry["scope"]),
         label: entry["label"].as_str().map(str::to_owned),

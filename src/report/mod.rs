@@ -8,13 +8,17 @@ mod busy;
 mod cost;
 mod documents;
 mod history;
+mod live;
 mod page;
 mod prose;
 mod summary;
 mod timeline;
 mod words;
 
-pub(crate) use history::RunHistory;
+pub(crate) use history::{RecordedEffect, RunHistory};
+pub(crate) use live::LiveRun;
+pub(crate) use page::{LivePage, STYLE, digest, render};
+pub(crate) use words::of as words;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -59,10 +63,19 @@ impl OwnPart {
 /// `template-invalid` if a text of the run is too long for a page.
 pub(crate) fn write(run: &RunHistory, own: &OwnPart, form: Form) -> Result<String> {
     match form {
-        Form::Html => page::html(run, own),
+        Form::Html => page::html(run, own, None),
         Form::Markdown => Ok(summary::markdown(run)),
         Form::Json => Ok(json(run)),
     }
+}
+
+/// Writes the page of a run that is followed.
+///
+/// # Errors
+///
+/// As [`write`].
+pub(crate) fn live_page(run: &RunHistory, own: &OwnPart, live: &LivePage) -> Result<String> {
+    page::html(run, own, Some(live))
 }
 
 /// The whole report as one JSON object; `src/schema/builtin/report.schema.json` describes it.

@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use indexmap::IndexMap;
 use minijinja::{AutoEscape, Environment};
+use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -21,7 +22,11 @@ use crate::model::text::{clean, excerpt, line};
 
 const PAGE: &str = include_str!("templates/page.html");
 const BLOCKS: &str = include_str!("templates/blocks.html");
-const STYLE: &str = include_str!("templates/style.css");
+const ROWS: &str = include_str!("templates/rows.html");
+/// The style of all pages.
+pub(crate) const STYLE: &str = include_str!("templates/style.css");
+/// What follows a run on a live page.
+const FOLLOW: &str = include_str!("templates/follow.js");
 const SCRIPT: &str = include_str!("templates/list.js");
 
 /// The most effects that stand in the page as they are; more are data, which a script shows.
@@ -35,24 +40,24 @@ const COLOURS: usize = 8;
 /// The longest title, in letters.
 const TITLE: usize = 160;
 
-/// Returns the page of a run.
-pub(super) fn html(run: &RunHistory, own: &OwnPart) -> Result<String> {
+/// Returns the page of a run; a live one follows it.
+pub(super) fn html(run: &RunHistory, own: &OwnPart, live: Option<&LivePage>) -> Result<String> {
     let w = words::of(&run.lang)?;
     let many = run.effects.len() > EFFECTS;
     let mut texts = ShownTexts::default();
     let effects: Vec<Value> = run.effects.iter().map(|effect| shown_effect(effect, &w, &mut texts)).collect();
     // In a script's text, only `<` could end it.
     let data = many.then(|| serde_json::to_string(&effects).unwrap_or_default().replace('<', "\\u003c"));
-    let script = if many { format!("; script-src 'sha256-{}'", digest(SCRIPT)) } else { String::new() };
-    let policy = format!(
-        "default-src 'none'; style-src 'sha256-{}'{script}; base-uri 'none'; form-action 'none'",
-        digest(STYLE)
-    );
+    let scripts = [(many, SCRIPT), (live.is_some(), FOLLOW)].into_iter().filter(|(used, _)| *used);
+    let scripts: String = scripts.map(|(_, script)| format!(" 'sha256-{}'", digest(script))).collect();
+    let scripts = if scripts.is_empty() { scripts } else { format!("; script-src{scripts}") };
+    let asks = if live.is_some() { "; connect-src 'self'; form-action 'self'" } else { "; form-action 'none'" };
+    let policy = format!("default-src 'none'; style-src 'sha256-{}'{scripts}; base-uri 'none'{asks}", digest(STYLE));
     let result = &run.result;
     let result_html = result.as_str().or_else(|| result["markdown"].as_str()).map(prose::html);
     let result_text = (!result.is_null()).then(|| clean(&readable(result)));
     let values = json!({
-        "w": w, "run": cleaned(run), "title": title(run), "policy": policy, "style": STYLE, "script": SCRIPT,
+        "live": live, "follow": FOLLOW, "w": w, "run": cleaned(run), "title": title(run), "policy": policy, "style": STYLE, "script": SCRIPT,
         "figures": figures(run, &w), "parts": parts(run, own, &w), "params": params(run),
         "own": own.blocks.iter().map(Block::shown).collect::<Vec<_>>(), "own_failure": own.failure.as_deref().map(line),
         "result_html": result_html, "result_text": result_text, "turns": turns(run, &w),
@@ -60,17 +65,33 @@ pub(super) fn html(run: &RunHistory, own: &OwnPart) -> Result<String> {
         "surroundings": surroundings(run, &w), "effect_count": run.effects.len(),
         "effects": if many { Vec::new() } else { effects }, "effects_data": data,
     });
+    render("page.html", PAGE, &values)
+}
+
+/// Renders a template of a report, or of the pages around it.
+pub(crate) fn render(name: &'static str, template: &'static str, values: &Value) -> Result<String> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     let failed =
         |error: minijinja::Error| Failure::new(Code::TemplateInvalid, format!("the report cannot be written: {error}"));
     environment.add_template("blocks.html", BLOCKS).map_err(failed)?;
-    let template = environment.template_from_named_str("page.html", PAGE).map_err(failed)?;
-    template.render(minijinja::Value::from(minijinja::value::Serde(&values))).map_err(failed)
+    environment.add_template("rows.html", ROWS).map_err(failed)?;
+    let template = environment.template_from_named_str(name, template).map_err(failed)?;
+    template.render(minijinja::Value::from(minijinja::value::Serde(values))).map_err(failed)
 }
 
-fn digest(text: &str) -> String {
+/// Returns the digest by which a policy names a style or a script.
+pub(crate) fn digest(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text.as_bytes()))
+}
+
+/// What a page has that follows its run.
+#[derive(Debug, Serialize)]
+pub(crate) struct LivePage {
+    /// Where its events come from, relative to the page.
+    pub events: String,
+    /// The open questions, as the page shows them.
+    pub questions: String,
 }
 
 /// Returns what the page's head shows of the run.
@@ -170,28 +191,30 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Returns what was said: by the flow, by models whose words people saw, and by the person who answered.
-fn turns(run: &RunHistory, w: &Value) -> Vec<Value> {
-    let mut speakers: IndexMap<String, usize> = IndexMap::new();
-    let mut turns = Vec::new();
-    for effect in &run.effects {
+/// Who has spoken so far, each with a colour.
+#[derive(Default)]
+pub(super) struct Speakers(IndexMap<String, usize>);
+
+impl Speakers {
+    /// Returns what was said in an effect: by the flow, by a model whose words people saw, and by the person who answered.
+    pub(super) fn turns(&mut self, effect: &RecordedEffect, w: &Value) -> Vec<Value> {
         let request = &effect.request;
         let (who, markdown) = match effect.kind.as_str() {
             "say" => (request["from"].as_str(), request["markdown"].as_str()),
             "chat" if effect.shown => (effect.label.as_deref(), effect.outcome["text"].as_str()),
             "ask" => (None, request["prompt"].as_str()),
-            _ => continue,
+            _ => return Vec::new(),
         };
-        let Some(markdown) = markdown.filter(|text| !text.is_empty()) else { continue };
+        let Some(markdown) = markdown.filter(|text| !text.is_empty()) else { return Vec::new() };
         let name = line(who.unwrap_or_default()).into_owned();
-        let next = speakers.len() % COLOURS + 1;
-        let colour = if who.is_some() { *speakers.entry(name.clone()).or_insert(next) } else { 0 };
+        let next = self.0.len() % COLOURS + 1;
+        let colour = if who.is_some() { *self.0.entry(name.clone()).or_insert(next) } else { 0 };
         let options = request["options"].as_array().into_iter().flatten();
         let options: Vec<_> = options.filter_map(|option| option["label"].as_str()).map(line).collect();
-        turns.push(json!({
+        let mut turns = vec![json!({
             "line": effect.line, "class": effect.kind, "who": name, "initials": initials(&name), "colour": colour,
             "html": prose::html(markdown), "options": options.join(" · "),
-        }));
+        })];
         if effect.kind == "ask" {
             let answer = match (&effect.outcome, effect.ended) {
                 (_, None) => word(w, "no_answer").to_owned(),
@@ -203,8 +226,13 @@ fn turns(run: &RunHistory, w: &Value) -> Vec<Value> {
                 "initials": initials(word(w, "you")), "colour": 0, "html": plain(&answer), "options": "",
             }));
         }
+        turns
     }
-    turns
+}
+
+fn turns(run: &RunHistory, w: &Value) -> Vec<Value> {
+    let mut speakers = Speakers::default();
+    run.effects.iter().flat_map(|effect| speakers.turns(effect, w)).collect()
 }
 
 /// Returns text as HTML that keeps its lines.
@@ -296,7 +324,7 @@ fn surroundings(run: &RunHistory, w: &Value) -> Vec<Value> {
     facts.map(|(name, value)| json!({ "name": w[name], "value": clean(&readable(&value)) })).collect()
 }
 
-fn shown_effect(effect: &RecordedEffect, w: &Value, texts: &mut ShownTexts) -> Value {
+pub(super) fn shown_effect(effect: &RecordedEffect, w: &Value, texts: &mut ShownTexts) -> Value {
     let id = if is_spoken(effect) { format!("effect{}", effect.line) } else { format!("e{}", effect.line) };
     let request = readable(&texts.once(&effect.request, &id));
     let (outcome, class) = match (&effect.failure, effect.ended) {
@@ -323,7 +351,7 @@ fn shown_effect(effect: &RecordedEffect, w: &Value, texts: &mut ShownTexts) -> V
 
 /// The texts and parts of values that stand on the page already: requests repeat what was said before.
 #[derive(Default)]
-struct ShownTexts(HashMap<blake3::Hash, String>);
+pub(super) struct ShownTexts(HashMap<blake3::Hash, String>);
 
 impl ShownTexts {
     /// Returns a value in which each long part that an earlier effect has shown is named by where it stands.
@@ -355,6 +383,8 @@ impl ShownTexts {
 
     fn named(&mut self, text: &[u8], id: &str) -> Option<Value> {
         match self.0.entry(blake3::hash(text)) {
+            // An effect whose outcome has come is shown anew, and is no repetition of itself.
+            Entry::Occupied(shown) if shown.get() == id => None,
             Entry::Occupied(shown) => Some(Value::from(format!("[#{}]", shown.get()))),
             Entry::Vacant(place) => {
                 place.insert(id.to_owned());

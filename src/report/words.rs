@@ -14,7 +14,7 @@ const FRENCH: &str = include_str!("words/fr.yaml");
 /// # Errors
 ///
 /// `yaml-invalid` where a file of the program is broken, which a test excludes.
-pub(super) fn of(lang: &str) -> Result<Value> {
+pub(crate) fn of(lang: &str) -> Result<Value> {
     let (source, name) = if lang.starts_with("fr") { (FRENCH, "fr.yaml") } else { (ENGLISH, "en.yaml") };
     source::parse(source, Format::Yaml, name)
 }

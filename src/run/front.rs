@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::host::FrontEnd;
 use crate::host::telemetry::{self, TracingFrontEnd};
 use crate::host::ui::answers::Answers;
+use crate::host::ui::mailbox::Mailbox;
 use crate::host::ui::{self, AnswersFrom, Mode};
 use crate::model::event::Event;
 use crate::model::question::Question;
@@ -55,6 +56,11 @@ impl FrontOptions {
             (false, false) => AnswersFrom::Stdin,
         };
         let front_end = ui::open(mode, answers, run, &machine.environment, &machine.redactor());
+        // A command that only looks leaves no run whose page could show its questions.
+        let front_end: Box<dyn FrontEnd> = match run {
+            "" => front_end,
+            run => Box::new(Mailbox::new(machine.runs().answers(run), front_end)),
+        };
         let (mut shown, answers): (Rc<dyn FrontEnd>, _) = match &self.answers {
             None => (Rc::from(front_end), None),
             Some(path) => {

@@ -341,9 +341,11 @@ impl Session {
                 Ok(FlowOutcome::Returned(_, None)) => passing,
                 _ => false,
             };
-        let exit = record_end(&gate, &*front.shown, outcome, machine.clock()?());
-        if let Some(locked) = locked.filter(|_| leaves_nothing) {
-            machine.runs().discard(locked);
+        let (exit, written) = record_end(&gate, &*front.shown, outcome, machine.clock()?());
+        match locked {
+            Some(locked) if leaves_nothing => machine.runs().discard(locked),
+            Some(locked) => written.iter().for_each(|end| machine.runs().note_end(&locked, &open, end)),
+            None => {}
         }
         // The process ends now: dropping the VM, object by object, would only take time.
         std::mem::forget(self.flow);
@@ -446,8 +448,13 @@ pub(crate) fn fork_source(machine: &Machine, fork: &Fork) -> Result<ReplaySource
     Ok(replay_source)
 }
 
-/// Writes and shows how a run ended, and returns its exit status.
-fn record_end(gate: &Gate, front_end: &dyn FrontEnd, outcome: Result<FlowOutcome>, now: u64) -> Result<Exit> {
+/// Writes and shows how a run ended. Returns its exit status, and the line that was written.
+fn record_end(
+    gate: &Gate,
+    front_end: &dyn FrontEnd,
+    outcome: Result<FlowOutcome>,
+    now: u64,
+) -> (Result<Exit>, Option<EndRecord>) {
     let (status, result, failure, verdict) = ending(outcome);
     let spent = gate.spent();
     let (usage, calls) = total_usage(&spent);
@@ -477,8 +484,8 @@ fn record_end(gate: &Gate, front_end: &dyn FrontEnd, outcome: Result<FlowOutcome
     front_end.show(&Event::RunEnded { status, result, failure: failure.clone(), usage, calls, spent, verdict });
     // A run whose end cannot be written can be resumed from what is recorded; its own failure was shown above.
     match (closed, failure) {
-        (Err(failure), None) => Err(failure),
-        _ => Ok(exit),
+        (Err(failure), None) => (Err(failure), None),
+        (closed, _) => (Ok(exit), closed.ok().flatten()),
     }
 }
 

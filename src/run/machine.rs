@@ -240,7 +240,8 @@ impl Machine {
 
     /// Returns the runs of the workspace.
     pub fn runs(&self) -> Runs {
-        Runs::new(&self.workspace, RunRecords::new(&self.folders.state))
+        let runs = Runs::new(&self.workspace, RunRecords::new(&self.folders.state));
+        runs.with_indexes(self.folders.cache.join("index").join("runs"))
     }
 
     /// Returns the folder of the records of the runs that the user began.

@@ -16,6 +16,7 @@ pub(crate) fn main(words: &[String]) {
         ["sleep", millis, _] => std::thread::sleep(Duration::from_millis(millis.parse().expect("a number"))),
         ["yaml", folder] => crate::memory::floor(folder),
         ["sessions", folder] => crate::profile::floor(folder),
+        ["journals", folder, _] => crate::lists::floor(folder),
         ["git", rest @ ..] => crate::attempts::floor(rest),
         other => panic!("no floor {other:?}"),
     }

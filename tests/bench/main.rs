@@ -19,6 +19,7 @@ mod model_server;
 mod attempts;
 mod council;
 mod floor;
+mod lists;
 mod measure;
 mod memory;
 mod profile;
@@ -54,7 +55,7 @@ fn main() {
 type Section = fn(usize) -> Vec<Row>;
 
 /// The parts that can be measured alone, by the names they are called by.
-const SECTIONS: [(&str, Section); 8] = [
+const SECTIONS: [(&str, Section); 9] = [
     ("debates", debates),
     ("runs", runs),
     ("saves", |count| vec![subject::saves(count * 40)]),
@@ -63,6 +64,7 @@ const SECTIONS: [(&str, Section); 8] = [
     ("attempts", |count| attempts::rows(count).into()),
     ("memory", |count| memory::rows(count).into()),
     ("profile", profile::rows),
+    ("lists", lists::rows),
 ];
 
 fn debates(count: usize) -> Vec<Row> {

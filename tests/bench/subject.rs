@@ -126,7 +126,12 @@ impl Subject {
         Subject { folder, url: url.to_owned(), next: Cell::new(0) }
     }
 
-    fn nietz(&self) -> Command {
+    /// Returns a path below its folder.
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().join(below)
+    }
+
+    pub(crate) fn nietz(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nietz"));
         command
             .current_dir(self.folder.path())

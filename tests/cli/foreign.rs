@@ -67,9 +67,9 @@ fn a_journal_that_was_brought_along_grants_no_reading() {
     let ended = mine.resume().args(["--", "reads", &secret]).go().exits(5);
     assert_eq!(ended.failure(), "permission-refused");
     let listed = mine.nietz(["runs"]).go().exits(0);
-    assert_snapshot!(listed.stdout, @r"
-    RUN  FLOW   STATUS           CALLS  STARTED
-    r1   reads  failed, foreign  0      2026-01-09T10:30:00Z
+    assert_snapshot!(mine.normal(&listed.stdout), @r"
+    RUN  FLOW   STATUS                                CALLS  COST  STARTED           TOPIC
+    r1   reads  failed (permission-refused), foreign  0      -     2026-01-09 10:30  /tmp/test/home/secret
     ");
     // It is the user's to grant.
     assert_eq!(mine.resume().args(["--", "reads", &secret, "--allow-read", &secret]).go().result(), "private");
@@ -155,9 +155,9 @@ fn resume_without_a_name_takes_the_users_own_run_whatever_else_is_there() {
     assert_eq!(std::fs::read(&brought).expect("it is there"), before, "the other one is left alone");
     let listed = mine.nietz(["runs"]).go().exits(0);
     assert_snapshot!(listed.stdout, @r"
-    RUN         FLOW   STATUS            CALLS  STARTED
-    r1          short  done              1      2026-01-09T10:30:00Z
-    zz-brought  short  stopped, foreign  -      2026-01-09T10:30:00Z
+    RUN         FLOW   STATUS                     CALLS  COST  STARTED           TOPIC
+    r1          short  done                       1      -     2026-01-09 10:30  tea
+    zz-brought  short  stopped half-way, foreign  -      -     2026-01-09 10:30  tea
     ");
     let line = mine.nietz(["runs", "--json"]).go().exits(0).stdout;
     assert!(line.lines().last().expect("two runs").contains("\"foreign\":true"), "{line}");

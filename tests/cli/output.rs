@@ -70,15 +70,15 @@ fn runs_and_logs_tell_what_happened() {
     assert_snapshot!(call(&env, &["runs"]), @r"
     exit 0
     -- stdout
-    RUN  FLOW   STATUS   CALLS  STARTED
-    r1   short  done     1      2026-01-09T10:30:00Z
-    r2   short  waiting  1      2026-01-09T10:30:00Z
+    RUN  FLOW   STATUS               CALLS  COST  STARTED           TOPIC
+    r1   short  done                 1      -     2026-01-09 10:30  coffee
+    r2   short  waits for an answer  1      -     2026-01-09 10:30  tea
     ");
     assert_snapshot!(call(&env, &["runs", "--json"]), @r#"
     exit 0
     -- stdout
-    {"run":"r1","flow":"short","status":"done","started":"2026-01-09T10:30:00Z","calls":1,"usage":{"input":10,"output":2},"cost":null,"saved":null,"foreign":false,"failure":null,"verdict":null}
-    {"run":"r2","flow":"short","status":"waiting","started":"2026-01-09T10:30:00Z","calls":1,"usage":{"input":10,"output":2},"cost":null,"saved":null,"foreign":false,"failure":null,"verdict":null}
+    {"run":"r1","flow":"short","command":null,"topic":"coffee","status":"done","code":null,"started":"2026-01-09T10:30:00Z","parent":null,"calls":1,"usage":{"input":10,"output":2},"cost":null,"saved":null,"foreign":false,"failure":null,"verdict":null}
+    {"run":"r2","flow":"short","command":null,"topic":"tea","status":"waiting","code":"answer-missing","started":"2026-01-09T10:30:00Z","parent":null,"calls":1,"usage":{"input":10,"output":2},"cost":null,"saved":null,"foreign":false,"failure":null,"verdict":null}
     "#);
     assert_snapshot!(call(&env, &["log", "r1"]), @r#"
     exit 0

@@ -188,6 +188,14 @@ impl Running {
         }
     }
 
+    /// Reads the next line of its standard output.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("it can be read");
+        self.seen.push_str(&line);
+        line.trim_end().to_owned()
+    }
+
     /// Writes to its standard input.
     pub(crate) fn say(&mut self, text: &str) {
         self.stdin.as_mut().expect("it is open").write_all(text.as_bytes()).expect("it listens");

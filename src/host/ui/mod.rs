@@ -21,6 +21,7 @@ mod hidden;
 pub(crate) mod json;
 mod help;
 mod lines;
+pub(crate) mod mailbox;
 mod out;
 mod redacted;
 pub(crate) mod pipe;

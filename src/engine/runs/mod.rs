@@ -3,33 +3,38 @@
 //!
 //! Anything in a workspace may have come with a checkout, so no part of the path from it to a journal may be a link.
 
+mod folder;
+mod index;
+mod list;
+mod summary;
+
+pub use list::ListedRun;
+pub use summary::RunSummary;
+
 use std::fs::{File, TryLockError};
-use std::io::{BufRead as _, Read as _};
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::Mode;
 
-use crate::disk::{self, Links, is_at, temp_file};
+use crate::disk::{is_at, temp_file};
 use crate::engine::history::History;
 use crate::engine::run_records::{Origin, RunLocation, RunRecords};
 use crate::error::{Code, Failure, Result, nearest};
 use crate::host::attachments::{self, AttachmentStore};
 use crate::journal::fault_injection::InjectedFault;
-use crate::journal::lines::{EndRecord, OpenRecord, ReadRecord};
 use crate::journal::reader;
 use crate::journal::writer::{JournalTail, JournalWriter};
-use crate::model::event::EndStatus;
 use crate::model::text::excerpt;
+use folder::OpenFolder;
 
 /// The folder of runs below a workspace.
 const RUNS: &str = ".nietz/runs";
 const JOURNAL: &str = "journal.jsonl";
 const IGNORE: &str = ".gitignore";
-/// How each folder on the path to a run is opened.
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// How the folder of a run is called while it is removed.
+const REMOVED: &str = ".removed-";
 /// Other users of the workspace have runs in the shared folders. A run's own folder and journal are for its user alone,
 /// because journals hold what people said.
 const OPEN_TO_ALL: Mode = Mode::from_raw_mode(0o777);
@@ -37,10 +42,11 @@ const PRIVATE_FOLDER: Mode = Mode::from_raw_mode(0o700);
 const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
 /// How often locking is tried again when the journal is replaced at the same moment.
 const TRIES: usize = 100;
+/// How often and how long a locked journal is waited for.
+const MOMENTS: usize = 5;
+const MOMENT: Duration = Duration::from_millis(2);
 /// How many runs a message names.
 const NAMED: usize = 5;
-/// How much of a journal is read to find its first line, in bytes.
-const LONGEST_FIRST_LINE: u64 = 1 << 20;
 /// The longest name of a run, in bytes.
 const LONGEST_NAME: usize = 100;
 
@@ -49,6 +55,8 @@ pub struct Runs {
     workspace: PathBuf,
     folder: PathBuf,
     records: RunRecords,
+    /// Where summaries of runs are kept, if anywhere.
+    indexes: Option<PathBuf>,
 }
 
 /// A run that this process has locked, until this value is dropped.
@@ -59,21 +67,16 @@ pub struct LockedRun {
     file: File,
 }
 
-/// What `nietz runs` shows of a run.
-pub struct Summary {
-    pub id: String,
-    pub open: Option<Box<OpenRecord>>,
-    pub end: Option<Box<EndRecord>>,
-    /// Whether a process has it locked now.
-    pub busy: bool,
-    pub origin: Origin,
-    pub failure: Option<Failure>,
-}
-
 impl Runs {
     /// Expects `workspace` as an absolute path without links; `records` are those of the user's own runs.
     pub fn new(workspace: &Path, records: RunRecords) -> Runs {
-        Runs { workspace: workspace.to_owned(), folder: workspace.join(RUNS), records }
+        Runs { workspace: workspace.to_owned(), folder: workspace.join(RUNS), records, indexes: None }
+    }
+
+    /// Keeps summaries of runs in this folder of the user's cache.
+    #[must_use]
+    pub fn with_indexes(self, folder: PathBuf) -> Runs {
+        Runs { indexes: Some(folder), ..self }
     }
 
     /// Makes the folder of a new run, for the user alone, and locks the run. An existing run is left as it is.
@@ -115,6 +118,34 @@ impl Runs {
         }
     }
 
+    /// Removes a run with all that is kept of it beside its journal; documents, branches and worktrees stay.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Runs::lock`], and `disk-failed` if it cannot be removed.
+    pub fn remove(&self, id: &str) -> Result<()> {
+        let locked = self.lock(id)?;
+        let folder = self.folder.join(id);
+        let canonical = self.canonical_folder(id).unwrap_or_else(|_| folder.clone());
+        // A folder of another name is no run: one that a kill leaves half removed is none either.
+        let gone = self.folder.join(format!("{REMOVED}{id}"));
+        let failed = |error: std::io::Error| Failure::io(&folder, "remove", &error);
+        std::fs::rename(&folder, &gone).map_err(failed)?;
+        self.records.remove(&self.location(id, &canonical));
+        drop(locked);
+        std::fs::remove_dir_all(&gone).map_err(failed)
+    }
+
+    /// Removes what removals left that were ended half-way.
+    pub fn sweep(&self) {
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(REMOVED) {
+                // What cannot be removed stays for the next time.
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
     /// Removes `.nietz` if it has nothing but its own `.gitignore`.
     fn remove_own_folder(&self) {
         let Some(own) = self.folder.parent() else { return };
@@ -146,12 +177,18 @@ impl Runs {
     fn lock_journal(&self, id: &str, folder: &OpenFolder, make: bool) -> Result<LockedRun> {
         folder.refuse_links()?;
         let path = self.journal(id);
+        let mut looked = 0;
         for _ in 0..TRIES {
             let file = folder.journal(make)?;
             match file.try_lock() {
                 // The file may have been moved or replaced between opening and locking.
                 Ok(()) if is_at(&file, &path) => return Ok(LockedRun { id: id.to_owned(), journal: path, file }),
                 Ok(()) => {}
+                // Who lists runs holds each lock for a moment.
+                Err(TryLockError::WouldBlock) if looked < MOMENTS => {
+                    looked += 1;
+                    std::thread::sleep(MOMENT);
+                }
                 Err(TryLockError::WouldBlock) => {
                     return Err(Failure::new(Code::RunBusy, format!("another process is at run {id}"))
                         .hint("wait for it or end it; two processes never write one journal"));
@@ -197,10 +234,9 @@ impl Runs {
     ///
     /// `run-not-found` if no run fits or several do.
     pub fn find(&self, wanted: Option<&str>) -> Result<String> {
-        let ids = self.ids();
         match wanted {
-            Some(wanted) => Runs::match_name(&ids, wanted),
-            None => self.latest(&ids),
+            Some(wanted) => Runs::match_name(&self.ids(), wanted),
+            None => self.latest(),
         }
     }
 
@@ -210,14 +246,14 @@ impl Runs {
     ///
     /// `run-not-found` if no run fits or several do.
     pub fn find_own(&self, wanted: &str) -> Result<String> {
-        let ids = self.ids();
-        let is_own = |id: &&String| *id == wanted || id.contains(wanted) && self.summary(id).origin == Origin::Own;
-        let own: Vec<String> = ids.iter().filter(is_own).cloned().collect();
-        Runs::match_name(&own, wanted).map_err(|failure| match ids.iter().any(|id| id.contains(wanted)) {
-            true if own.is_empty() => {
-                failure.hint("a run that was not begun by you in this folder is given by its whole name")
-            }
-            _ => failure,
+        let mut ids = self.ids();
+        ids.retain(|id| id.contains(wanted));
+        let listed = self.listed(ids.clone());
+        let own = listed.into_iter().filter(|run| run.id == wanted || run.origin == Origin::Own);
+        let own: Vec<String> = own.map(|run| run.id).collect();
+        Runs::match_name(&own, wanted).map_err(|failure| match own.is_empty() && !ids.is_empty() {
+            true => failure.hint("a run that was not begun by you in this folder is given by its whole name"),
+            false => failure,
         })
     }
 
@@ -248,17 +284,16 @@ impl Runs {
 
     /// Returns the user's latest run that can be resumed, preferably one that no process has locked. Foreign runs are only
     /// listed in the failure.
-    fn latest(&self, ids: &[String]) -> Result<String> {
+    fn latest(&self) -> Result<String> {
         let (mut foreign, mut busy) = (Vec::new(), None);
-        for id in self.by_age(ids).into_iter().rev() {
-            let summary = self.summary(id);
-            if summary.end.as_deref().is_some_and(is_over) {
+        for run in self.list().into_iter().rev() {
+            if run.summary.is_over() {
                 continue;
             }
-            match summary.origin {
-                Origin::Own if !summary.busy => return Ok(id.clone()),
-                Origin::Own => busy = busy.or_else(|| Some(id.clone())),
-                Origin::Foreign(_) => foreign.push(excerpt(id)),
+            match run.origin {
+                Origin::Own if !run.busy => return Ok(run.id),
+                Origin::Own => busy = busy.or(Some(run.id)),
+                Origin::Foreign(_) => foreign.push(excerpt(&run.id)),
             }
         }
         if let Some(id) = busy {
@@ -275,43 +310,18 @@ impl Runs {
         Err(failure.hint("nothing that a foreign run grants or names holds: `nietz explain run-foreign`"))
     }
 
-    /// Returns the ids of all runs, oldest first.
+    /// Returns the ids of all runs, by name.
     pub fn ids(&self) -> Vec<String> {
         let mut ids: Vec<String> = std::fs::read_dir(&self.folder)
             .map(|entries| {
                 entries
                     .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-                    .filter(|name| self.is_run(name))
+                    .filter(|name| !name.starts_with('.') && self.is_run(name))
                     .collect()
             })
             .unwrap_or_default();
         ids.sort();
         ids
-    }
-
-    /// Returns the id of the run that began last.
-    pub fn newest(&self) -> Option<String> {
-        self.by_age(&self.ids()).last().map(|id| (*id).clone())
-    }
-
-    /// Sorts ids by when their runs began, oldest first: by the time in the first line, and within a second by when the
-    /// folder was made. Names need not begin with a time.
-    fn by_age<'a>(&self, ids: &'a [String]) -> Vec<&'a String> {
-        let began = |id: &String| {
-            let file = disk::open(&self.journal(id), Links::NotLast).ok().flatten();
-            let mut line = Vec::new();
-            file.and_then(|file| {
-                std::io::BufReader::new(file.take(LONGEST_FIRST_LINE)).read_until(b'\n', &mut line).ok()
-            });
-            let first_line = serde_json::from_slice::<serde_json::Value>(&line).unwrap_or_default();
-            let second = first_line["is"]["open"]["at"].as_str().unwrap_or_default().to_owned();
-            let journal = || self.journal(id).symlink_metadata().and_then(|found| found.modified());
-            let folder = self.folder.join(id).symlink_metadata().and_then(|found| found.created());
-            (second, folder.or_else(|_| journal()).ok(), id.clone())
-        };
-        let mut sorted: Vec<&String> = ids.iter().collect();
-        sorted.sort_by_cached_key(|id| began(id));
-        sorted
     }
 
     /// Tells whether a folder with a journal has this name, and neither is a link.
@@ -332,41 +342,16 @@ impl Runs {
         self.folder.join(id)
     }
 
+    /// Returns the folder for answers to a run's questions that are given elsewhere.
+    pub fn answers(&self, id: &str) -> PathBuf {
+        let folder = self.canonical_folder(id).unwrap_or_else(|_| self.folder.join(id));
+        self.records.answers(&self.location(id, &folder))
+    }
+
     /// Returns the path of a run's journal.
     pub fn journal(&self, id: &str) -> PathBuf {
         self.folder.join(id).join(JOURNAL)
     }
-
-    /// Returns how a run began and ended.
-    pub fn summary(&self, id: &str) -> Summary {
-        let origin = Origin::Foreign("its journal cannot be read".to_owned());
-        let mut summary = Summary { id: id.to_owned(), open: None, end: None, busy: false, origin, failure: None };
-        let path = self.journal(id);
-        let read = reader::read_bytes(&path).and_then(|bytes| {
-            summary.origin = self.origin(id, reader::first_line(&bytes));
-            reader::read(&path, &bytes, |_, record| {
-                match record {
-                    ReadRecord::Open(open) => summary.open = Some(open),
-                    ReadRecord::End(end) => summary.end = Some(end),
-                    ReadRecord::Resume(_) => summary.end = None,
-                    ReadRecord::Text(_)
-                    | ReadRecord::Intent(_)
-                    | ReadRecord::Outcome(_)
-                    | ReadRecord::Effect(_)
-                    | ReadRecord::Given(_) => {}
-                }
-                Ok(())
-            })
-        });
-        summary.failure = read.err();
-        summary.busy = matches!(self.lock(id), Err(Failure { code: Code::RunBusy, .. }));
-        summary
-    }
-}
-
-/// Tells whether resuming is pointless: the run is done, or its command line was wrong and would be again.
-fn is_over(end: &EndRecord) -> bool {
-    end.status == EndStatus::Done || end.failure.as_ref().is_some_and(|failure| failure.code == Code::Usage)
 }
 
 /// Checks a run's name, which becomes part of paths and branch names.
@@ -444,88 +429,6 @@ impl LockedRun {
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(Failure::io(&path, "write", &error)),
             }
-        }
-    }
-}
-
-/// A folder on the path to a run, held open.
-struct OpenFolder {
-    folder: OwnedFd,
-    path: PathBuf,
-}
-
-impl OpenFolder {
-    fn open(path: &Path) -> Result<OpenFolder> {
-        let folder = rustix::fs::openat(CWD, path, FOLDER, Mode::empty());
-        let folder = folder.map_err(|error| Failure::io(path, "open", &error.into()))?;
-        Ok(OpenFolder { folder, path: path.to_owned() })
-    }
-
-    /// Opens a folder in this one; with a mode, a missing folder is created.
-    fn enter(&self, name: &str, make: Option<Mode>) -> Result<OpenFolder> {
-        let path = self.path.join(name);
-        if let Some(mode) = make {
-            match rustix::fs::mkdirat(&self.folder, name, mode) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => return Err(Failure::io(&path, "create", &error.into())),
-            }
-        }
-        match rustix::fs::openat(&self.folder, name, FOLDER, Mode::empty()) {
-            Ok(folder) => Ok(OpenFolder { folder, path }),
-            // For a link that must not be followed, the system may also report that it is not a folder.
-            Err(Errno::LOOP | Errno::NOTDIR) if self.has(name, FileType::Symlink) => {
-                Err(disk::refused(&path, "is a link"))
-            }
-            Err(error) => Err(Failure::io(&path, if make.is_some() { "create" } else { "open" }, &error.into())),
-        }
-    }
-
-    fn has(&self, name: &str, kind: FileType) -> bool {
-        rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW)
-            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == kind)
-    }
-
-    /// Refuses links in the folder of a run, because the output of commands is kept there as well.
-    fn refuse_links(&self) -> Result<()> {
-        let failed = |error: Errno| Failure::io(&self.path, "list", &error.into());
-        for entry in rustix::fs::Dir::read_from(&self.folder).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
-            if self.has(&name, FileType::Symlink) {
-                return Err(disk::refused(&self.path.join(name), "is a link"));
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes a `.gitignore` for all that is here: journals hold what people said and must not be committed by accident.
-    fn ignore_all(&self) -> Result<()> {
-        let path = self.path.join(IGNORE);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        if self.has(IGNORE, FileType::RegularFile)
-            && rustix::fs::statat(&self.folder, IGNORE, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|found| found.st_size > 0)
-        {
-            return Ok(());
-        }
-        let file = match rustix::fs::openat(&self.folder, IGNORE, flags, Mode::from_raw_mode(0o666)) {
-            Ok(file) => File::from(file),
-            Err(Errno::LOOP) => return Err(disk::refused(&path, "is a link")),
-            Err(error) => return Err(Failure::io(&path, "write", &error.into())),
-        };
-        disk::require_plain_file(&file, &path)?;
-        std::io::Write::write_all(&mut &file, b"*\n").map_err(|error| Failure::io(&path, "write", &error))
-    }
-
-    fn journal(&self, make: bool) -> Result<File> {
-        let path = self.path.join(JOURNAL);
-        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let flags = if make { flags | OFlags::CREATE } else { flags };
-        match rustix::fs::openat(&self.folder, JOURNAL, flags, PRIVATE_FILE) {
-            Ok(file) => {
-                let file = File::from(file);
-                disk::require_plain_file(&file, &path).map(|()| file)
-            }
-            Err(Errno::LOOP) => Err(disk::refused(&path, "is a link")),
-            Err(error) => Err(Failure::io(&path, "open", &error.into())),
         }
     }
 }

@@ -1,0 +1,111 @@
+//! A run while it goes on: what each new line of its journal changes on its page.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::history::{RecordedEffect, RunHistory};
+use super::page::{ShownTexts, Speakers, render, shown_effect};
+use super::words;
+use crate::error::Result;
+use crate::journal::entries::Follower;
+
+const ROW: &str = "{% import 'rows.html' as rows %}{% if turn %}{{ rows.turn(turn, w) }}{% else %}{{ rows.effect(effect, w) }}{% endif %}";
+
+/// A run whose journal is followed.
+pub(crate) struct LiveRun {
+    follower: Follower,
+    history: RunHistory,
+    /// The effects by their keys.
+    open: HashMap<String, usize>,
+    speakers: Speakers,
+    texts: ShownTexts,
+}
+
+/// A piece of a page that is new, or that takes the place of an older one.
+#[derive(Debug, Serialize)]
+pub(crate) struct Change {
+    id: String,
+    /// The part of the page that it is added to, if it is new.
+    into: &'static str,
+    html: String,
+}
+
+impl LiveRun {
+    /// Begins before the first line of a journal.
+    pub(crate) fn new(journal: &Path) -> LiveRun {
+        LiveRun {
+            follower: Follower::new(journal),
+            history: RunHistory { status: "stopped".to_owned(), ..RunHistory::default() },
+            open: HashMap::new(),
+            speakers: Speakers::default(),
+            texts: ShownTexts::default(),
+        }
+    }
+
+    /// Returns what the run has done so far.
+    pub(crate) fn history(&self) -> &RunHistory {
+        &self.history
+    }
+
+    /// Reads the lines that were added, and returns what those behind a line change.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Follower::more`].
+    pub(crate) fn more(&mut self, after: u64) -> Result<Vec<Change>> {
+        let mut changed: Vec<(usize, u64)> = Vec::new();
+        let (history, open) = (&mut self.history, &mut self.open);
+        self.follower.more(|entry| {
+            let line = entry["seq"].as_u64().unwrap_or_default();
+            if let Some(effect) = history.take(entry, open) {
+                changed.push((effect, line));
+            }
+        })?;
+        self.history.lines = self.follower.line();
+        if changed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let w = words::of(&self.history.lang)?;
+        // An effect of which several lines came is shown once, as it is after the last of them.
+        let last: HashMap<usize, u64> = changed.iter().copied().collect();
+        changed.retain(|(effect, line)| last[effect] == *line);
+        let mut changes = Vec::new();
+        for (effect, line) in changed {
+            let effect = &self.history.effects[effect];
+            let (turns, row) = (self.speakers.turns(effect, &w), shown_effect(effect, &w, &mut self.texts));
+            if line <= after {
+                continue;
+            }
+            for turn in turns {
+                let id = format!("e{}", turn["line"].as_str().map_or_else(|| turn["line"].to_string(), str::to_owned));
+                changes.push(Change {
+                    id,
+                    into: "turns",
+                    html: render("row.html", ROW, &json!({ "turn": turn, "w": w }))?,
+                });
+            }
+            let id = row["id"].as_str().unwrap_or_default().to_owned();
+            changes.push(Change {
+                id,
+                into: "rows",
+                html: render("row.html", ROW, &json!({ "effect": row, "w": w }))?,
+            });
+        }
+        Ok(changes)
+    }
+}
+
+impl RunHistory {
+    /// Returns the questions that wait for an answer.
+    pub(crate) fn open_questions(&self) -> Vec<&RecordedEffect> {
+        let asked = || self.effects.iter().filter(|effect| effect.kind == "ask");
+        // One that a later process asked again stands there twice.
+        let last: HashMap<&str, u64> = asked().map(|effect| (effect.key.as_str(), effect.line)).collect();
+        let open =
+            |effect: &&RecordedEffect| effect.ended.is_none() && last.get(effect.key.as_str()) == Some(&effect.line);
+        asked().filter(open).collect()
+    }
+}

@@ -136,7 +136,7 @@ function guards.new(params: nietz.Values, start: string, validates: { string }, 
 		for _, path in paths do
 			self.rewritten[path] = true
 		end
-		self.named.in_the_way = named_paths.in_the_way(validates, start, function(path: string): string
+		self.named.in_the_way = named_paths.in_the_way(validates, files, start, function(path: string): string
 			return read(tree, path)
 		end)
 	end

@@ -2,6 +2,7 @@
 --- The files that commands name: scripts, tests and folders of tests by their paths, and modules that an interpreter starts.
 
 local git = require("@nietz/git")
+local globs = require("./globs")
 local text = require("@nietz/text")
 
 local named = {}
@@ -66,25 +67,59 @@ function named.targets_of(makefile: string): { [string]: boolean }
 	return found
 end
 
---- Returns paths at which a new file keeps commands from doing what they did: the targets of `make`. `read` returns the text of a
---- file as it is at the start, empty where there is none.
-function named.in_the_way(commands: { string }, start: string, read: (path: string) -> string): { string }
+--- Returns the files that a makefile or a script takes in where they are there, and does without where they are not.
+function named.optional(source: string): { string }
+	local paths: { string } = {}
+	for _, line in text.lines(source) do
+		local included = string.match(line, "^%-include%s+(.*)$") or string.match(line, "^sinclude%s+(.*)$")
+		for path in string.gmatch(included or "", "[%w_%./%-]+") do
+			table.insert(paths, (string.gsub(path, "^%./", "")))
+		end
+		-- `[ -f settings ] && . ./settings`, or a file whose absence is no failure.
+		local asked = string.find(line, "%-[efrs]%s") ~= nil or string.find(line, "||%s*true") ~= nil or string.find(line, "||%s*:") ~= nil
+		local patterns: { string } = if asked then { "%f[%S]%.%s+[\"']?([%w_%./%-]+)", "%f[%w]source%s+[\"']?([%w_%./%-]+)" } else {}
+		for _, pattern in patterns do
+			for path in string.gmatch(line, pattern) do
+				table.insert(paths, (string.gsub(path, "^%./", "")))
+			end
+		end
+	end
+	return paths
+end
+
+--- Returns paths at which a new file keeps commands from doing what they did: the targets of `make`, and what makefiles and the
+--- files that commands name take in if it is there. `read` returns the text of a file as it is at the start, empty where there is
+--- none.
+function named.in_the_way(commands: { string }, files: { string }, start: string, read: (path: string) -> string): { string }
 	local paths: { string } = {}
 	local function add_new(path: string)
-		if not table.find(paths, path) and #git.files(start, path).paths == 0 and #git.files(start, `{path}/**`).paths == 0 then
+		if
+			not table.find(paths, path)
+			and #git.files(start, globs.exactly(path)).paths == 0
+			and #git.files(start, `{globs.exactly(path)}/**`).paths == 0
+		then
 			table.insert(paths, path)
+		end
+	end
+	for _, file in files do
+		for _, path in named.optional(read(file)) do
+			add_new(path)
 		end
 	end
 	for _, command in commands do
 		for piece in string.gmatch(command, "[^;&|\n]+") do
-			local folder = string.match(piece, "^%s*g?make%s.*%-C%s*(%S+)")
 			if string.find(` {piece} `, "^%s+g?make%s") == nil then
 				continue
 			end
+			local folder = string.match(piece, "%s%-C%s*(%S+)")
 			local place = if folder ~= nil then string.gsub(folder, "^%./", "") .. "/" else ""
 			for _, name in { "GNUmakefile", "makefile", "Makefile" } do
-				for target in named.targets_of(read(place .. name)) do
+				local makefile = read(place .. name)
+				for target in named.targets_of(makefile) do
 					add_new(place .. target)
+				end
+				for _, path in named.optional(makefile) do
+					add_new(place .. path)
 				end
 			end
 		end

@@ -42,7 +42,7 @@ end
 --- Returns what of the rules the text that was added to a file matches, or nil.
 local function found_in(path: string, part: Part, added: string, is_test: boolean): string?
 	for _, reach in RULES.reaches do
-		local applies = globs.matches(reach.files, path) and not (reach.but_tests and is_test)
+		local applies = globs.matches(reach.files, path) and not (if is_test then reach.but_tests else reach.only_tests)
 		if not applies or (reach.but_files ~= nil and globs.matches(reach.but_files, path)) then
 			continue
 		end

@@ -8,7 +8,7 @@ local yaml = require("@nietz/yaml")
 local rules = {}
 
 --- Added text that gives what tests run with another meaning, in files that match `files`.
-export type Reach = { files: { string }, patterns: { string }, but_files: { string }?, but_tests: boolean? }
+export type Reach = { files: { string }, patterns: { string }, but_files: { string }?, but_tests: boolean?, only_tests: boolean? }
 
 --- What `protected.yaml` says.
 export type Rules = {
@@ -19,7 +19,7 @@ export type Rules = {
 	helpers: { has: string, names: { string } },
 	config: { string },
 	planted: { string },
-	shadows: { runners: { string }, programs: { string }, folders: { string }, modules: { string } },
+	shadows: { runners: { string }, paths: { string }, programs: { string }, folders: { string }, modules: { string } },
 	sections: { sections.Section },
 	prose: { string },
 	reaches: { Reach },
@@ -85,7 +85,7 @@ function rules.is_shadow(path: string): boolean
 		end
 	end
 	local program = string.match(`/{path}`, "/bin/([^/]+)$")
-	return program ~= nil and table.find(RULES.shadows.programs, program) ~= nil
+	return globs.matches(RULES.shadows.paths, path) or program ~= nil and table.find(RULES.shadows.programs, program) ~= nil
 end
 
 --- Returns the path of the module that Python would not find any more if this one is new, or nil.

@@ -27,20 +27,38 @@ local function is_apart(path: string, manifests: { [string]: boolean }): boolean
 	return false
 end
 
+--- Returns how often a file has tests of each name.
+local function count(path: string, source: string?): { [string]: number }
+	local counted: { [string]: number } = {}
+	local bodies: { test_bodies.Body } = if source ~= nil then test_bodies.read(path, source) else {}
+	for _, body in bodies do
+		counted[body.name] = (counted[body.name] or 0) + 1
+	end
+	return counted
+end
+
 --- Returns the tests whose names the changed files have more often than before. `added` are the paths that are new.
 function twins.find(before: { [string]: string }, after: { [string]: string }, added: { [string]: boolean }): { Twin }
 	local by_name: { [string]: Twin } = {}
-	for _, side in { after, before } do
-		for path, source in side do
-			for _, body in test_bodies.read(path, source) do
-				local known: Twin? = by_name[body.name]
-				local twin: Twin = if known ~= nil then known else { name = body.name, more = 0, path = path, apart = true }
-				by_name[body.name] = twin
-				twin.more += if side == after then 1 else -1
-				if side == after and not is_apart(path, added) then
-					twin.path, twin.apart = path, false
-				end
-			end
+	local function add(name: string, path: string, more: number)
+		local known: Twin? = by_name[name]
+		local twin: Twin = if known ~= nil then known else { name = name, more = 0, path = path, apart = true }
+		by_name[name] = twin
+		twin.more += more
+		if more > 0 and not is_apart(path, added) then
+			twin.path, twin.apart = path, false
+		elseif more > 0 and twin.apart then
+			twin.path = path
+		end
+	end
+	for path, source in after do
+		local old = count(path, before[path])
+		for name, times in count(path, source) do
+			add(name, path, times - (old[name] or 0))
+			old[name] = nil
+		end
+		for name, times in old do
+			add(name, path, -times)
 		end
 	end
 	local found: { Twin } = {}

@@ -32,8 +32,8 @@ function parts_table.rows(all: summary.Summary): { { string } }
 			if stat then tostring(stat.count) else "-",
 			if stat then `+{stat.added}/-{stat.deleted}` else "-",
 			if checks.tests > 0 then tostring(checks.tests) else "-",
-			amounts.tokens(part.tokens),
-			amounts.cost(part.cost),
+			if part.attempts > 0 then amounts.tokens(part.tokens) else "-",
+			if part.attempts > 0 then amounts.cost(part.cost) else "-",
 		})
 	end
 	if #parts > 1 then

@@ -106,14 +106,19 @@ function summary.attempts_at(all: Summary, goal: Row): { Row }
 	return found
 end
 
---- Returns the branch of a goal.
+--- Returns the branch of a goal: of a part that was begun again the last, of the root the first, beside which a squashed one may
+--- stand.
 local function branch_of(all: Summary, goal: Row): Row?
+	local found: Row? = nil
 	for _, branch in all.rows.branch do
 		if branch.reason == "goal" and branch.created_by_goal_id == goal.id then
-			return branch
+			found = branch
+			if goal.parent_goal_id == json.null then
+				break
+			end
 		end
 	end
-	return nil
+	return found
 end
 
 --- Returns the branch of an attempt.
@@ -136,28 +141,49 @@ end
 --- Returns the attempt whose work was merged onto a goal's own branch at last; nil where that came from its parts, or nothing did.
 function summary.merged_attempt(all: Summary, goal: Row): Row?
 	local branch = branch_of(all, goal)
-	local merge = if branch then last_merge(all, branch) else nil
-	if merge == nil then
+	if branch == nil then
 		return nil
 	end
+	local by_branch: { [number]: Row } = {}
 	for _, attempt in summary.attempts_at(all, goal) do
 		local from = summary.attempt_branch(all, attempt)
-		if from ~= nil and from.id == merge.from_branch_id then
-			return attempt
+		if from ~= nil then
+			by_branch[from.id] = attempt
 		end
 	end
-	return nil
+	local merged: Row? = nil
+	for _, merge in all.rows.merge do
+		if merge.to_branch_id == branch.id then
+			-- What a part takes in from its goal's branch is nobody's attempt at it.
+			merged = by_branch[merge.from_branch_id] or merged
+		end
+	end
+	return merged
 end
 
---- Returns what the branch of a goal has changed since it began.
+--- Returns what a goal has changed: a part by its merge, so that what others have merged meanwhile is not in it; else its branch
+--- since that began.
 local function stat_of(all: Summary, goal: Row): git.Stat?
 	local branch = branch_of(all, goal)
-	local merge = if branch then last_merge(all, branch) else nil
-	if branch == nil or merge == nil then
+	if branch == nil then
+		return nil
+	end
+	local last = last_merge(all, branch)
+	local from, to = branch.parent_commit_sha, if last then last.result_commit_sha else nil
+	for _, merge in all.rows.merge do
+		if merge.from_branch_id == branch.id and goal.parent_goal_id ~= json.null then
+			local parent = all.rows.goal[goal.parent_goal_id]
+			local into = if parent then branch_of(all, parent) else nil
+			if into ~= nil and into.id == merge.to_branch_id then
+				from, to = merge.to_commit_sha, merge.result_commit_sha
+			end
+		end
+	end
+	if to == nil then
 		return nil
 	end
 	local ok, stat = leftovers.try(function()
-		return git.stat(branch.parent_commit_sha, merge.result_commit_sha)
+		return git.stat(from, to)
 	end)
 	return if ok then stat else nil
 end

@@ -91,6 +91,13 @@ fn fifty_modules_are_fifty_parts_and_those_that_fail_are_tried_again_at_the_end(
     assert!(last.contains(&json!(8)) && last.contains(&json!(32)), "{last:?}");
     let said: String = ended.of_type("said").iter().map(|event| event["markdown"].to_string()).collect();
     assert!(said.contains("2 of 50 parts failed, and are tried again: modules/m07, modules/m31"), "{ended:?}");
+    // Each part has changed its own file, whatever was merged meanwhile.
+    let texts = ended.of_type("said");
+    let shown = texts.iter().filter_map(|event| event["markdown"].as_str()).collect::<Vec<_>>().join("\n");
+    let of_parts = shown.lines().filter(|line| line.starts_with("success ") && line.contains(": modules/m"));
+    let parts: Vec<Vec<&str>> = of_parts.map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(parts.len(), 50, "{shown}");
+    assert!(parts.iter().all(|part| part[2..4] == ["1", "+1/-1"]), "{shown}");
     // The tree has those that are in work, each with its attempts, and counts the others.
     let trees: Vec<String> =
         ended.of_type("status").iter().map(|event| event["text"].as_str().unwrap_or_default().to_owned()).collect();

@@ -66,7 +66,11 @@ fn documents_of_other_folders_are_read_where_that_is_declared_and_trusted_and_sa
     };
     let env = env(&server).flow("reads", &flow("everywhere = true"));
     let refused = env.nietz(["run", "reads"]).go().exits(5);
-    assert_snapshot!(said(&env, &refused), @"");
+    assert_snapshot!(said(&env, &refused), @r"
+    error[folder-untrusted]: reads asks for what you do not trust /tmp/test/work with
+      - it reads notes/{id}.json in your other folders, too, where a flow that does so was run (everywhere=notes/{id}.json)
+    hint: look at it; if you trust it with this: nietz trust add /tmp/test/work --allow 'everywhere=notes/{id}.json'; for one run alone: --trust
+    ");
     let plan = env.nietz(["run", "reads", "--plan"]).go().exits(0);
     assert!(plan.stdout.contains("reads notes/{id}.json in your other folders, too"), "{plan:?}");
     let other = env.workspace().parent().expect("the workspace is in a folder").join("other");

@@ -416,6 +416,13 @@ fn in_french_all_that_is_said_is_french() {
     let ended =
         piped.env.nietz(["run", flow, PROBLEM, "--lang", "fr", "--answers", "-"]).stdin("quitter\n\n").go().exits(0);
     assert!(ended.stderr.contains("terminé en") && !ended.stderr.contains("done in"), "{}", ended.stderr);
+    // So are help, and yes and no.
+    let piped = Desk::new();
+    let lines = "/help\nla clé est vieille\n/résolu la clé n'a pas de version\noui\n\n";
+    let ended = piped.env.nietz(["run", flow, PROBLEM, "--lang", "fr", "--answers", "-"]).stdin(lines).go().exits(0);
+    for french in ["Tout texte est une réponse, sauf ces commandes", "tout ce que tu as vu ? (O/n)", "(Résolu)"] {
+        assert!(ended.stdout.contains(french), "{french:?} in {}", ended.stdout);
+    }
 }
 
 /// A past failure is a question, and never the fix that it had.

@@ -20,4 +20,4 @@ mod strict;
 mod unread;
 mod verify;
 mod versions;
-mod whole;
+pub(crate) mod whole;

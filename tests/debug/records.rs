@@ -280,3 +280,12 @@ fn what_is_odd_in_a_file_and_breaks_no_reader_is_told_by_check() {
         assert!(checked.stdout.contains(why), "{why} in {}", checked.stdout);
     }
 }
+
+#[test]
+fn an_export_names_a_file_once_however_it_was_shown() {
+    let desk = Desk::new().file("src/price.py", "price = None\n");
+    desk.session(&["@src/price.py has it", "exit", ""]).exits(0);
+    let told = say(&desk, &["export"]);
+    assert_eq!(told.matches("- `src/price.py`").count() + told.matches("- src/price.py").count(), 1, "{told}");
+    assert!(told.contains("price = None"), "and its text: {told}");
+}

@@ -2,6 +2,7 @@
 
 mod advice;
 pub(crate) mod asked;
+mod cassettes;
 mod endings;
 mod fields;
 mod judged;

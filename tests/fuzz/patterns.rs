@@ -280,6 +280,7 @@ fn collection(path: &str) -> Collection {
         keys: DocumentKey::new(),
         index: Vec::new(),
         expects: Vec::new(),
+        everywhere: false,
     }
 }
 

@@ -411,7 +411,7 @@ mod tests {
         assert_snapshot!(seen(&prompt), @r"
         ? Save it? (y/N)
         › 
-        press y or n
+        y / n
         Some((1, 2))
         ");
         assert_eq!(press(&mut prompt, "y"), PromptOutcome::Answered(json!(true)));

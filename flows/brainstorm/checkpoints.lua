@@ -154,7 +154,11 @@ end
 function checkpoints.after_iteration(self: app.App): app.Signal?
 	local s = self.doc.session
 	local state = self.doc.nietz
-	leader.adjust(self, scoring.said_in_iteration(self))
+	local weighed = not app.is_light(self)
+	-- A light session is weighed with its next questions: until then, nothing says that it stands still.
+	if weighed then
+		leader.adjust(self, scoring.said_in_iteration(self))
+	end
 	if self.options.suggest then
 		bias.announce(self)
 	end

@@ -249,9 +249,13 @@ function noting.run(self: app.App, wants: Wants): Noted
 		noted.change = notebook.apply(doc, proposal_of(value), said, heard(doc), known)
 		place(noted.change, new)
 		noted.questions = value.questions or {}
-		-- What takes an entry away is covered by that, and what a model knows already need not be said again.
-		for _, item in value.revoked do
-			table.insert(quoted, item.quote)
+		-- What takes an entry away is covered by that; what answers an open question says something.
+		for _, entry in noted.change.revoked do
+			for _, item in value.revoked do
+				if item.id == entry.id and entry.kind ~= "open" then
+					table.insert(quoted, item.quote)
+				end
+			end
 		end
 		for _, item in value.nothing do
 			table.insert(quoted, item)

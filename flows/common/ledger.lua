@@ -328,17 +328,35 @@ function ledger.sentences(value: string): { string }
 	return found
 end
 
---- Returns the sentences of what was said in a turn on which no entry rests, and which none of `others` quotes: nothing that a
---- user said is lost because a model passed over it.
+--- How much of a sentence may stand in no quote.
+local MOST_LEFT = 0.5
+
+--- Returns how much of a sentence stands in none of these quotes, from 0 to 1, by its letters.
+local function left_of(sentence: string, quotes: { string }): number
+	local whole = ledger.plain(sentence)
+	local rest = whole
+	for _, quote in quotes do
+		local words = bare(quote)
+		local first, last = string.find(rest, words, 1, true)
+		if first ~= nil and last ~= nil and #words > 1 then
+			rest = string.sub(rest, 1, first - 1) .. "\n" .. string.sub(rest, last + 1)
+		end
+	end
+	return #string.gsub(rest, "[%s%p]", "") / math.max(1, #string.gsub(whole, "[%s%p]", ""))
+end
+
+--- Returns the sentences of what was said in a turn of which more than half stands in no entry's words, nor in `others`: nothing
+--- that a user said is lost because a model passed over it.
 function ledger.uncovered(book: Ledger, turn: number, said: string, others: { string }): { string }
 	local quotes = table.clone(others)
 	for _, entry in ledger.of_turn(book, turn) do
 		table.insert(quotes, entry.quote or entry.text)
 	end
 	return list.filter(ledger.sentences(said), function(sentence): boolean
-		return not list.some(quotes, function(quote): boolean
-			return ledger.is_said(quote, sentence) or ledger.is_said(sentence, quote)
+		local within = list.some(quotes, function(quote): boolean
+			return ledger.is_said(sentence, quote)
 		end)
+		return not within and left_of(sentence, quotes) > MOST_LEFT
 	end)
 end
 

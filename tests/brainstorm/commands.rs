@@ -270,7 +270,7 @@ fn every_prompt_says_what_it_needs_and_answers_by_letter_number_and_words() {
     let table = Table::new();
     let ended = table.begin(&["b", "1", "in my own words", "quit"]).exits(0);
     let first = &prompts(&ended)[0];
-    assert!(first.starts_with("🛑 Critical · Question 1 of 3\n\n**Which "), "{first}");
+    assert!(first.starts_with("ℹ️ Info · Question 1 of 3\n\n**Which "), "{first}");
     assert!(first.contains("\n- **a** ") && first.contains("\n- **b** "), "{first}");
     let responses = table.session()["history"][0]["responses"].clone();
     let offered = table.own()["offered"].clone();

@@ -86,7 +86,7 @@ fn name_persona_and_template_shape_the_session_and_last() {
 #[test]
 fn lite_asks_one_question_and_shows_no_bars() {
     let table = Table::new();
-    let ended = table.talk([TOPIC, "--lite"], &[FULL, FULL, "quit"]).exits(0);
+    let ended = table.talk([TOPIC, "--lite"], &[FULL, MORE, "a", "quit"]).exits(0);
     assert!(prompts(&ended).iter().all(|prompt| prompt.contains("Question 1 of 1")), "{:?}", prompts(&ended));
     assert!(!said(&ended).contains('█') && said(&ended).contains("EMS "), "{}", said(&ended));
     assert_eq!(wanted(&table, "how_might_we"), 0);

@@ -1,0 +1,311 @@
+--!strict
+--- What holds in a conversation: facts, decisions, constraints, open questions, ideas and what was revoked, each with an id that
+--- is never used again, with who said it, and with the words that it rests on. A model proposes, this decides: a quote must stand
+--- in what was said, to the letter but for spaces, quotation marks and the size of letters. Nothing is refused for its wording.
+---
+--- Entries are only ever added. What takes one away is an entry too (a `revocation`, with `of`), so that a session that goes back
+--- to an earlier turn has what held there: `holding` is asked with the turns that count. Pure, and knows no mode: which kinds
+--- there are, and what a turn is, callers say.
+
+local json = require("@nietz/json")
+local list = require("./list")
+local text = require("@nietz/text")
+
+local ledger = {}
+
+export type Entry = {
+	--- From 1, in the order in which they came.
+	id: number,
+	--- `fact`, `decision`, `idea` … or `revocation`.
+	kind: string,
+	text: string,
+	--- Who said it: `user`, or the name of a persona.
+	by: string,
+	--- The turn in which it was said; 0 is before the first.
+	turn: number,
+	--- The words that it rests on, as they were said; absent where `text` is those words.
+	quote: string?,
+	--- Of a revocation: the id of what holds no longer.
+	of: number?,
+	--- Of a decision.
+	why: string?,
+	rejected: string?,
+	--- Of a step or a risk, where they were said.
+	owner: string?,
+	date: string?,
+	--- Of an idea: 0 to 10, and the number that it has among the ideas.
+	score: number?,
+	idea: number?,
+}
+
+--- `last` is the last id that was given, also where its entry is gone.
+export type Ledger = { last: number, entries: { Entry } }
+
+--- What a model proposes after a turn. `words` are the quote.
+export type Proposal = {
+	entries: { { [string]: any } }?,
+	revoked: { { [string]: any } }?,
+}
+
+--- What came of it, for showing: what was added, what was revoked, and what was refused with the reason.
+export type Change = { added: { Entry }, revoked: { Entry }, refused: { { text: string, why: string } } }
+
+--- The turns that count: a session that went back leaves others aside.
+export type Counts = (turn: number) -> boolean
+
+local REVOCATION = "revocation"
+
+--- Returns an empty ledger.
+function ledger.new(): Ledger
+	return { last = 0, entries = json.array({} :: { Entry }) }
+end
+
+--- Returns a text as quotes are compared: small letters, no accents, one blank between words, plain quotation marks.
+function ledger.plain(value: string): string
+	local folded = string.gsub(text.fold(value), "\226\128[\152\153]", "'")
+	folded = string.gsub(string.gsub(folded, "\226\128[\156\157]", '"'), "\226\128[\147\148]", "-")
+	return text.trim((string.gsub(folded, "%s+", " ")))
+end
+
+--- Returns a quote without the marks that models put around it, and without a mark of an ending.
+local function bare(value: string): string
+	local kept = ledger.plain(value)
+	repeat
+		local before = kept
+		kept = string.gsub(string.gsub(kept, "^[\"'`%s]+", ""), "[\"'`%s%.,;:!]+$", "")
+		kept = string.gsub(string.gsub(string.gsub(kept, "^«%s*", ""), "%s*»$", ""), "…$", "")
+	until kept == before
+	return kept
+end
+
+--- Whether a quote stands in what was said, from the beginning of a word to the end of one.
+function ledger.is_said(quote: string, said: string): boolean
+	local words, place = bare(quote), ledger.plain(said)
+	if #words < 2 then
+		return false
+	end
+	local from = 1
+	while true do
+		local first, last = string.find(place, words, from, true)
+		if first == nil or last == nil then
+			return false
+		end
+		local before, behind = string.sub(place, first - 1, first - 1), string.sub(place, last + 1, last + 1)
+		if string.find(before, "%w") == nil and string.find(behind, "%w") == nil then
+			return true
+		end
+		from = first + 1
+	end
+end
+
+--- Returns the numbers in a text, as they are written: `1,200`, `2.5`, `14`.
+local function numbers(value: string): { string }
+	local found: { string } = {}
+	for number in string.gmatch(value, "%d[%d%.,]*") do
+		table.insert(found, (string.gsub(number, "[%.,]+$", "")))
+	end
+	return found
+end
+
+--- Returns a number of a text that nobody said, or nil: figures are what a model invents most believably.
+function ledger.invented_number(value: string, said: string): string?
+	local known = numbers(said)
+	return list.find(numbers(value), function(number): boolean
+		return table.find(known, number) == nil
+	end)
+end
+
+--- Returns the entry with this id, or nil.
+function ledger.find(book: Ledger, id: number): Entry?
+	return list.find(book.entries, function(entry): boolean
+		return entry.id == id
+	end)
+end
+
+local function all_turns(_: number): boolean
+	return true
+end
+
+--- Returns the ids that a revocation took away, by its own id.
+local function revoked_ids(book: Ledger, counts: Counts): { [number]: number }
+	local gone: { [number]: number } = {}
+	for _, entry in book.entries do
+		if entry.kind == REVOCATION and entry.of ~= nil and counts(entry.turn) then
+			gone[entry.of] = entry.id
+		end
+	end
+	return gone
+end
+
+--- Returns what holds, in the order in which it came; of these kinds, where they are given. Revocations hold nothing themselves.
+function ledger.holding(book: Ledger, counts: Counts?, kinds: { string }?): { Entry }
+	local is = counts or all_turns
+	local gone = revoked_ids(book, is)
+	return list.filter(book.entries, function(entry): boolean
+		local wanted = kinds == nil or table.find(kinds, entry.kind) ~= nil
+		return wanted and entry.kind ~= REVOCATION and is(entry.turn) and gone[entry.id] == nil
+	end)
+end
+
+--- Returns what was said and holds no longer, in the turns that count.
+function ledger.revoked(book: Ledger, counts: Counts?): { Entry }
+	local is = counts or all_turns
+	local gone = revoked_ids(book, is)
+	return list.filter(book.entries, function(entry): boolean
+		return gone[entry.id] ~= nil and is(entry.turn)
+	end)
+end
+
+--- Returns the entries of one turn, revocations among them.
+function ledger.of_turn(book: Ledger, turn: number): { Entry }
+	return list.filter(book.entries, function(entry): boolean
+		return entry.turn == turn
+	end)
+end
+
+--- Whether something that holds says just these words already.
+local function stands(book: Ledger, kind: string, value: string, counts: Counts): boolean
+	local words = bare(value)
+	return list.some(ledger.holding(book, counts, { kind }), function(entry): boolean
+		return bare(entry.text) == words
+	end)
+end
+
+--- Adds an entry and returns it, or nil where what holds says the same words already. `entry.id` is given here.
+function ledger.add(book: Ledger, entry: { [string]: any }, counts: Counts?): Entry?
+	local value = text.trim((string.gsub(entry.text, "%s+", " ")))
+	if value == "" or stands(book, entry.kind, value, counts or all_turns) then
+		return nil
+	end
+	book.last += 1
+	local made: any = table.clone(entry)
+	made.id, made.text = book.last, value
+	if made.quote ~= nil and bare(made.quote) == bare(value) then
+		made.quote = nil
+	end
+	table.insert(book.entries, made)
+	return made
+end
+
+--- Takes an entry away by a revocation, and returns that, or nil where it does not hold.
+function ledger.revoke(book: Ledger, id: number, how: { by: string, turn: number, quote: string? }, counts: Counts?): Entry?
+	local entry = list.find(ledger.holding(book, counts), function(one): boolean
+		return one.id == id
+	end)
+	if entry == nil then
+		return nil
+	end
+	book.last += 1
+	local made: Entry = {
+		id = book.last,
+		kind = REVOCATION,
+		text = entry.text,
+		by = how.by,
+		turn = how.turn,
+		quote = how.quote,
+		of = id,
+	}
+	table.insert(book.entries, made)
+	return made
+end
+
+--- Returns a field that a model gave, or nil where it has nothing in it.
+local function given(value: any): string?
+	local line = if type(value) == "string" then text.trim((string.gsub(value, "%s+", " "))) else ""
+	return if line == "" or line == "-" or text.fold(line) == "none" then nil else line
+end
+
+--- Takes what a model proposes after a turn.
+---
+--- `said` is what was said in the turn, for quotes; `known` what may be meant beside it (questions, suggestions, what was said
+--- before), for figures. An entry whose quote nobody said is refused. One whose text has a figure that nobody said is kept in
+--- the words of its quote. `by` is whose words they are.
+function ledger.apply(
+	book: Ledger,
+	proposal: Proposal,
+	turn: { number: number, by: string, said: string, known: string },
+	counts: Counts?
+): Change
+	local change: Change = { added = {}, revoked = {}, refused = {} }
+	for _, raw in proposal.revoked or {} do
+		local quote = given(raw.quote)
+		local entry = ledger.find(book, raw.id)
+		if quote == nil or not ledger.is_said(quote, turn.said) then
+			table.insert(change.refused, { text = `#{raw.id}`, why = "quote" })
+		elseif entry == nil or ledger.revoke(book, raw.id, { by = turn.by, turn = turn.number, quote = quote }, counts) == nil then
+			table.insert(change.refused, { text = `#{raw.id}`, why = "id" })
+		else
+			table.insert(change.revoked, entry)
+		end
+	end
+	for _, raw in proposal.entries or {} do
+		local quote, value = given(raw.quote), given(raw.text)
+		if quote == nil or not ledger.is_said(quote, turn.said) then
+			table.insert(change.refused, { text = value or quote or "", why = "quote" })
+			continue
+		end
+		if value == nil or ledger.invented_number(value, turn.said .. "\n" .. turn.known) ~= nil then
+			value = quote
+		end
+		local function as_said(field: any): string?
+			local line = given(field)
+			return if line ~= nil and ledger.invented_number(line, turn.said .. "\n" .. turn.known) == nil then line else nil
+		end
+		local made = ledger.add(book, {
+			kind = raw.kind,
+			text = value,
+			by = turn.by,
+			turn = turn.number,
+			quote = quote,
+			why = as_said(raw.why),
+			rejected = as_said(raw.rejected),
+			owner = as_said(raw.owner),
+			date = as_said(raw.date),
+			score = raw.score,
+		}, counts)
+		if made ~= nil then
+			table.insert(change.added, made)
+		end
+	end
+	return change
+end
+
+--- Words behind whose dot no sentence ends.
+local SHORTENED = { "e.g", "i.e", "approx", "incl", "mr", "mrs", "dr", "no", "vs", "ca", "max", "min", "resp", "etc", "p.ex", "env" }
+
+--- Returns the sentences of a text. Neither a comma nor a semicolon ends one, nor the dot of a number or of a short word.
+function ledger.sentences(value: string): { string }
+	local found: { string } = {}
+	for _, line in text.lines(value) do
+		local open = ""
+		for _, word in string.split((string.gsub(text.trim(line), "%s+", " ")), " ") do
+			open = if open == "" then word else `{open} {word}`
+			local stem = string.match(word, "^(.-)%.$")
+			local short = stem ~= nil and table.find(SHORTENED, text.fold(stem)) ~= nil
+			if text.search(word, "[.!?…][\"')\\]”»]*$") ~= nil and not short then
+				table.insert(found, open)
+				open = ""
+			end
+		end
+		if open ~= "" then
+			table.insert(found, open)
+		end
+	end
+	return found
+end
+
+--- Returns the sentences of what was said in a turn on which no entry rests, and which none of `others` quotes: nothing that a
+--- user said is lost because a model passed over it.
+function ledger.uncovered(book: Ledger, turn: number, said: string, others: { string }): { string }
+	local quotes = table.clone(others)
+	for _, entry in ledger.of_turn(book, turn) do
+		table.insert(quotes, entry.quote or entry.text)
+	end
+	return list.filter(ledger.sentences(said), function(sentence): boolean
+		return not list.some(quotes, function(quote): boolean
+			return ledger.is_said(quote, sentence) or ledger.is_said(sentence, quote)
+		end)
+	end)
+end
+
+return ledger

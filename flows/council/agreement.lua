@@ -156,7 +156,7 @@ function agreement.summary(one: Measure, options: { Option }, t: translations.Tr
 	for _, option in options do
 		local who = supporters(one, option.id)
 		if who ~= "" then
-			table.insert(parts, t("summary.option", { id = option.id, text = option.text, percent = one.support[option.id], who = who }))
+			table.insert(parts, t("summary.option", { id = option.id, percent = one.support[option.id], who = who }))
 		end
 	end
 	local open = supporters(one, agreement.UNDECIDED)

@@ -55,7 +55,7 @@ function clarify.new_questions(raw: { any }, asked: { string }, request: string,
 		local question = app.to_line(item.question)
 		local again = similarity.repeats(question, seen, if is_small then small.SAME else LARGE_SAME)
 			or (is_small and similarity.echoes(question, { request }))
-		if #found < MAX_QUESTIONS and #similarity.words(question) >= 2 and not again then
+		if #found < MAX_QUESTIONS and #similarity.words(question) >= (if is_small then 2 else 1) and not again then
 			table.insert(seen, question)
 			local why: string?, default = app.to_line(item.why), app.to_line(item.default or "")
 			-- A model that repeats a reason or a default meant it for the other question.

@@ -77,7 +77,7 @@ function conversation.turn(turn: any, points: { app.Point }): string
 		table.insert(lines, `{point.id}{answered}: {point.text}`)
 	end
 	for _, proposal in meta.proposed or {} :: { any } do
-		table.insert(lines, `Proposes {proposal.id}: {proposal.text}`)
+		table.insert(lines, `Proposes {proposal.id}, which stands below`)
 	end
 	table.insert(lines, `Recommends: {meta.recommends}`)
 	return table.concat(lines, "\n")

@@ -25,6 +25,8 @@ export type Reply = { value: any, made: app.Made, at: string, small: boolean }
 local WAYS_TO_RESPOND = { "builds_on", "challenges" }
 --- Longest lines of a small mind, in letters.
 local POINT, ANSWER, RECOMMENDATION = 220, 300, 200
+--- How much of an option is shown with each turn, once it was shown whole.
+local OPTION = 60
 
 --- Returns the ids of the options that can be stood for, and `undecided`.
 function persona_turns.stances(self: app.App): { string }
@@ -95,13 +97,15 @@ function persona_turns.check_reply(self: app.App, value: any, name: string, is_s
 	if #value.points == 0 and #(value.responds or {}) == 0 then
 		return "points: say at least one thing in a whole sentence of your own, and do not hand back an option"
 	end
-	for _, response in value.responds or {} :: { any } do
-		for _, point in self.points do
-			if point.id == response.to and point.by == name then
-				return `responds: {point.id} is your own; answer a point of somebody else`
-			end
-		end
+	local others = list.filter(value.responds or {} :: { any }, function(response: any): boolean
+		return not list.some(self.points, function(point): boolean
+			return point.id == response.to and point.by == name
+		end)
+	end)
+	if value.responds ~= nil and #others == 0 then
+		return "responds: those points are your own; answer a point of somebody else"
 	end
+	value.responds = if value.responds ~= nil then others else nil
 	return if is_small then nil else proposals.fault(self, value)
 end
 
@@ -231,7 +235,9 @@ end
 --- Returns the text of a turn.
 local function render_turn(self: app.App, value: any, before: any, responds: { any }, ids: { [string]: string }): string
 	local undecided = value.stance == agreement.UNDECIDED
-	local head = if undecided then self.t("turn.undecided") else `{value.stance}: {app.option_text(self, value.stance)}`
+	local whole = app.option_text(self, value.stance)
+	local short = if before then text.truncate(whole, OPTION) else whole
+	local head = if undecided then self.t("turn.undecided") else `{value.stance}: {short}`
 	local was = if before and before.option ~= value.stance then self.t("turn.before", { option = before.option }) else ""
 	local lines: { string } = { `**{head}** ({self.t("turn.confidence", { sure = value.sure })}{was})`, "" }
 	for _, point in value.points do
@@ -242,7 +248,9 @@ local function render_turn(self: app.App, value: any, before: any, responds: { a
 		table.insert(lines, `- {ids[response.why] or ""} {how} ("{text.truncate(response.point, 60)}"): {response.why}`)
 	end
 	for _, proposal in value.proposed or {} :: { any } do
-		table.insert(lines, `- **{self.t("turn.proposes", { id = proposal.id })}** {proposal.text}`)
+		if proposal.id ~= value.stance then
+			table.insert(lines, `- **{self.t("turn.proposes", { id = proposal.id })}** {proposal.text}`)
+		end
 	end
 	table.insert(lines, "")
 	table.insert(lines, `*{self.t("turn.recommends")}* {app.to_line(value.recommends)}`)

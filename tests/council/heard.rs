@@ -27,8 +27,9 @@ fn members_hear_what_others_stand_for_and_recommend_and_whom_a_reply_answers() {
         assert!(heard.contains("Recommends: Begin with the contract tests of Senior Architect"), "{heard}");
     }
     assert!(whole(&asked[6]).contains("(against P1 of Senior Architect)"), "{}", whole(&asked[6]));
-    let contrarian = asked.iter().rfind(|request| request.prompt().starts_with("You are Devil's Advocate")).expect("one");
-    assert!(contrarian.prompt().contains("about to agree on, now A (\"Split billing out now\")"), "{}", contrarian.prompt());
+    let contrarian =
+        asked.iter().rfind(|request| request.prompt().starts_with("You are Devil's Advocate")).expect("one");
+    assert!(contrarian.prompt().contains("leans to, now A (\"Split billing out now\")"), "{}", contrarian.prompt());
     let written = &table.prompts("The debate is over")[0];
     assert!(whole(written).matches("Recommends: ").count() >= 9, "the writer sees all recommendations");
     // What all read stands first and is the same; who speaks comes last.
@@ -51,7 +52,12 @@ fn what_the_user_says_is_everybodys_from_then_on_and_for_good() {
     assert_eq!(asked.len(), 9);
     for request in &asked[3..] {
         let heard = whole(request);
-        for part in ["U1: Six people work here.", "U2: The fee is 40,000 euros.", "what about 30 reports?", "The user asks QA Engineer"] {
+        for part in [
+            "U1: Six people work here.",
+            "U2: The fee is 40,000 euros.",
+            "what about 30 reports?",
+            "The user asks QA Engineer",
+        ] {
             assert!(heard.contains(part), "{part} in {heard}");
         }
     }
@@ -115,7 +121,10 @@ fn only_who_would_still_decide_otherwise_dissents() {
     let session = Table::large(Brain { stand: stuck, ..Brain::default() }).hold(&["--no-pause"], &[]).result();
     assert_eq!(list(&session["metadata"]["decision"]["minorityReports"]).len(), 1);
     let carried = &session["metadata"]["decision"]["carried"];
-    assert_eq!((&carried["by"], &carried["of"], &carried["confidence"], &carried["percent"]), (&2.into(), &3.into(), &70.into(), &67.into()));
+    assert_eq!(
+        (&carried["by"], &carried["of"], &carried["confidence"], &carried["percent"]),
+        (&2.into(), &3.into(), &70.into(), &67.into())
+    );
     let said = session["finalAnswer"].as_str().expect("an answer");
     assert!(said.contains("Carried by 2 of 3, with confidence 70 of 100; 67 % of all confidence."), "{said}");
     let ends = turns(&session, "conclusion");
@@ -129,7 +138,15 @@ fn everybody_undecided_is_an_outcome_and_no_decision_is_made_up() {
         let ended = table.hold(&["--no-pause", "--save", "d.json"], &[]);
         let session = ended.result();
         assert_eq!((&session["metadata"]["outcome"], &session["status"]), (&"undecided".into(), &"completed".into()));
-        says(&ended, &["## No decision", "**Nobody has counted the outages.**", "### What would decide it", "A month of outages, counted."]);
+        says(
+            &ended,
+            &[
+                "## No decision",
+                "**Nobody has counted the outages.**",
+                "### What would decide it",
+                "A month of outages, counted.",
+            ],
+        );
         assert_eq!(session["metadata"]["decision"]["option"], "undecided");
         assert!(!session["finalAnswer"].as_str().expect("one").contains("onfidence"), "nothing is carried");
     }

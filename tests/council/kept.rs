@@ -29,7 +29,7 @@ fn a_moderator_that_cannot_write_the_answer_loses_no_council() {
         assert!(answer.contains("composed from the positions"), "{answer}");
         assert_eq!(each(list(&session["metadata"]["errorCategories"]), "code"), ["reply-invalid"]);
         table.env.nietz(["check", "--as", "council:sessions", "kept.json"]).go().exits(0);
-        let report = table.env.nietz(["report", crate::support::env::RUN, "--format", "markdown"]).go();
+        let report = table.env.nietz(["report", crate::support::env::RUN, "--markdown"]).go();
         assert!(report.stdout.contains("composed from positions"), "{report:?}");
     }
 }
@@ -78,7 +78,9 @@ fn a_judge_or_a_control_that_cannot_answer_loses_no_session() {
 
 #[test]
 fn a_cycle_in_which_nobody_can_be_understood_ends_the_debate_with_what_was_said() {
-    let table = stubborn(Brain { stand: restless, ..Brain::default() }, LARGE, |request| request.prompt().contains("\nCycle 2."));
+    let table = stubborn(Brain { stand: restless, ..Brain::default() }, LARGE, |request| {
+        request.prompt().contains("\nCycle 2.")
+    });
     let ended = table.hold(&["--no-pause"], &[]);
     let session = ended.result();
     assert_eq!((&session["metadata"]["outcome"], &session["status"]), (&"silent".into(), &"completed".into()));
@@ -108,7 +110,8 @@ fn revisiting_debates_once_more_and_keeps_what_was_concluded_before() {
     assert_eq!(written.len(), 3);
     assert!(!whole(&written[0]).contains("In May") && whole(&written[1]).contains("In May"));
     assert!(whole(&written[2]).contains("The auditor comes on 3 June."));
-    let answers: Vec<_> = turns(&session, "conclusion").into_iter().filter(|turn| turn["metadata"]["status"] == "final").collect();
+    let answers: Vec<_> =
+        turns(&session, "conclusion").into_iter().filter(|turn| turn["metadata"]["status"] == "final").collect();
     assert_eq!(answers.len(), 1);
     assert!(!said(&ended).contains("limit of"), "there was room");
     // Where the limit is reached nobody debates, and the answer is written anew all the same.
@@ -133,6 +136,41 @@ fn what_is_taken_back_is_cut_out_and_all_else_that_was_said_stays() {
     let answer = ended.result()["finalAnswer"].as_str().expect("an answer").to_owned();
     assert!(answer.contains("- We make 410,000 a year\n- for 13 years now.") && !answer.contains("38,000"), "{answer}");
     assert!(!answer.contains("oven"), "{answer}");
-    says(&ended, &["- **2** The oven is full.", "It holds no longer: The oven is full.", "You said nothing that holds"]);
+    says(
+        &ended,
+        &["- **2** The oven is full.", "It holds no longer: The oven is full.", "You said nothing that holds"],
+    );
     assert!(table.reads("They hold no longer: what stays is about 38,000").len() >= 2, "all hear it");
+}
+
+#[test]
+fn the_writer_takes_back_only_what_later_words_of_the_user_take_back() {
+    let brain = Brain { stand: stuck, ..Brain::default() };
+    let server = ModelServer::start(move |request| {
+        if request.schema()["properties"]["taken_back"].is_null() {
+            return brain.answer(request);
+        }
+        let mut value = brain.reply(request);
+        value["taken_back"] = serde_json::json!([
+            {"quote": "the rent is 1,450 a month", "by": "It is 1,600 now"},
+            {"quote": "The oven is full", "by": "nobody said that"},
+            {"quote": "It is 1,600 now", "by": "the rent is 1,450 a month"},
+        ]);
+        value["known"] = serde_json::json!([
+            {"text": "The rent is 1,600 a month.", "quote": "It is 1,600 now"},
+            {"text": "The rent is 1,450 a month.", "quote": "the rent is 1,450 a month"},
+            {"text": "The rent is 19,200 a year.", "quote": "It is 1,600 now"},
+        ]);
+        Response::text(value.to_string())
+    });
+    let table = Table { model: LARGE, ..Table::of(server) };
+    let context = "We like it, the rent is 1,450 a month. The oven is full. It is 1,600 now.";
+    let session = table.hold(&["--no-pause", "--cycles", "1", "--context", context], &[]).result();
+    let answer = session["finalAnswer"].as_str().expect("an answer");
+    let (_, known) = answer.split_once("### What it rests on\n\n").expect("it is told");
+    assert_eq!(
+        known, "- The rent is 1,600 a month.\n- It is 1,600 now\n- We like it\n- The oven is full.",
+        "{session}"
+    );
+    assert_eq!(list(&session["nietz"]["takenBack"]).len(), 1);
 }

@@ -103,12 +103,15 @@ impl Brain {
         let system: String = request.system().trim().chars().take(60).collect();
         let prompt = request.prompt();
         let told = |name: &&String| {
-            prompt.strip_prefix("You are ").and_then(|rest| rest.strip_prefix(name.as_str())).is_some_and(|rest| rest.starts_with([',', '.']))
+            prompt
+                .strip_prefix("You are ")
+                .and_then(|rest| rest.strip_prefix(name.as_str()))
+                .is_some_and(|rest| rest.starts_with([',', '.']))
         };
         self.names.get(&system).or_else(|| self.names.values().find(told)).map_or("", String::as_str)
     }
 
-    fn reply(&self, request: &Request) -> Value {
+    pub(super) fn reply(&self, request: &Request) -> Value {
         let properties = &request.schema()["properties"];
         let prompt = request.prompt();
         let has = |name: &str| !properties[name].is_null();
@@ -147,10 +150,12 @@ impl Brain {
                    "rejected": ["Waiting: it costs more each month"], "next_steps": ["Write the contract tests"]});
             if has("reasons") {
                 value["reasons"] = json!(["It halves the outages"]);
-                (value["risks"], value["objections"], value["open"]) = (json!([]), json!(["Two people are few"]), json!([]));
+                (value["risks"], value["objections"], value["open"]) =
+                    (json!([]), json!(["Two people are few"]), json!([]));
             }
             value
         } else if has("better") {
+            let prompt = whole(request);
             let (first, second) = prompt.split_once("=== Second answer").expect("two answers");
             let mut value = json!({"because": "It begins sooner.", "better": (self.judge)(first, second)});
             if has("first") {
@@ -222,7 +227,13 @@ pub(crate) fn whole(request: &Request) -> String {
     let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
     let texts = messages.iter().map(|message| match &message["content"] {
         Value::String(text) => text.clone(),
-        blocks => blocks.as_array().into_iter().flatten().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n\n"),
+        blocks => blocks
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|block| block["text"].as_str())
+            .collect::<Vec<_>>()
+            .join("\n\n"),
     });
     texts.collect::<Vec<_>>().join("\n\n")
 }
@@ -258,7 +269,8 @@ fn answer(properties: &Value, request: &Request) -> Value {
         "next_steps": [{"text": "Write the contract tests.", "from": [ids[0]]}],
     });
     if !properties["known"].is_null() {
-        (value["known"], value["taken_back"], value["risks"], value["open"]) = (json!([]), json!([]), json!([]), json!([]));
+        (value["known"], value["taken_back"], value["risks"], value["open"]) =
+            (json!([]), json!([]), json!([]), json!([]));
         value["reasons"] = json!([{"text": "The tests pin what both sides mean.", "from": [last]}]);
     }
     value

@@ -26,7 +26,8 @@ struct Figures {
 
 fn cases() -> Vec<Value> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/worth/council");
-    let mut files: Vec<_> = std::fs::read_dir(folder).expect("there are cases").map(|file| file.expect("one").path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("there are cases").map(|file| file.expect("one").path()).collect();
     files.sort();
     let read = |path: &std::path::PathBuf| {
         let text = std::fs::read_to_string(path).expect("it is text");
@@ -42,13 +43,17 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
 /// The clauses of a line: a comma between digits ends none.
 fn clauses(line: &str) -> Vec<String> {
     let ends = Regex::new(r"[,;:.!?]+\s+").expect("it is one");
-    ends.split(line).map(|piece| piece.trim_end_matches(['.', '!', '?', ',']).to_owned()).filter(|piece| piece.split(' ').count() > 1).collect()
+    ends.split(line)
+        .map(|piece| piece.trim_end_matches(['.', '!', '?', ',']).to_owned())
+        .filter(|piece| piece.split(' ').count() > 1)
+        .collect()
 }
 
 /// What the user said, as the model reads it, without what it reads to hold no longer.
 fn read(conversation: &str) -> Vec<String> {
     let said = Regex::new(r"(?m)^(?:U\d+: |Facts: |- )(.*)$").expect("it is one");
-    let struck: Vec<&str> = conversation.lines().filter_map(|line| line.strip_prefix("They hold no longer: ")).collect();
+    let struck: Vec<&str> =
+        conversation.lines().filter_map(|line| line.strip_prefix("They hold no longer: ")).collect();
     let all = said.captures_iter(conversation).flat_map(|found| clauses(&found[1]));
     all.filter(|clause| !struck.iter().any(|words| clause.contains(words) || words.contains(clause.as_str()))).collect()
 }
@@ -56,8 +61,10 @@ fn read(conversation: &str) -> Vec<String> {
 /// A text of whole clauses that fits; all of them where nothing limits it.
 fn packed(clauses: &mut std::vec::IntoIter<String>, schema: &Value) -> String {
     let most = schema["maxLength"].as_u64().unwrap_or(200) as usize;
-    let mut line = String::from("So");
-    while let Some(next) = clauses.as_slice().first().filter(|next| line.chars().count() + next.chars().count() + 2 < most) {
+    let mut line = String::from("And so");
+    while let Some(next) =
+        clauses.as_slice().first().filter(|next| line.chars().count() + next.chars().count() + 2 < most)
+    {
         line = format!("{line}, {next}");
         clauses.next();
     }
@@ -82,8 +89,14 @@ fn reply(request: &Request) -> Value {
         let stance = ["A", "B"][number % 2];
         let mut value = json!({"points": [format!("It matters that {}", point(0))], "recommends": "Look at the figures first", "stance": stance, "sure": 60});
         if let Some(ids) = schema["properties"]["responds"]["items"]["properties"]["to"]["enum"].as_array() {
-            let turn = |id: &str| conversation.split("\n## ").find(|turn| points(turn).iter().any(|own| own == id)).map(str::to_owned);
-            let own = |id: &Value| turn(id.as_str().unwrap_or_default()).is_some_and(|turn| request.prompt().contains(&format!("You are {}", turn.split(" stands").next().unwrap_or_default())));
+            let turn = |id: &str| {
+                conversation.split("\n## ").find(|turn| points(turn).iter().any(|own| own == id)).map(str::to_owned)
+            };
+            let own = |id: &Value| {
+                turn(id.as_str().unwrap_or_default()).is_some_and(|turn| {
+                    request.prompt().contains(&format!("You are {}", turn.split(" stands").next().unwrap_or_default()))
+                })
+            };
             let to = ids.iter().find(|id| !own(id));
             value["responds"] = json!([{"to": to, "how": "challenges", "why": format!("But {}", point(1))}]);
         }
@@ -99,15 +112,22 @@ fn reply(request: &Request) -> Value {
         return value;
     }
     let properties = &schema["properties"];
-    let ids = properties["decision"]["properties"]["from"]["items"]["enum"].as_array().map_or_else(|| json!(points(&conversation)), |ids| json!(ids));
+    let ids = properties["decision"]["properties"]["from"]["items"]["enum"]
+        .as_array()
+        .map_or_else(|| json!(points(&conversation)), |ids| json!(ids));
     let from = json!([ids[0]]);
     let mut rest = facts.clone().into_iter();
     let chosen = &properties["option"]["enum"][0];
     let mut value = json!({"option": chosen});
     value["decision"] = json!({"text": packed(&mut rest, &properties["decision"]["properties"]["text"]), "from": from});
-    let others = properties["rejected"]["items"]["properties"]["option"]["enum"].as_array().cloned().unwrap_or_default();
+    let others =
+        properties["rejected"]["items"]["properties"]["option"]["enum"].as_array().cloned().unwrap_or_default();
     let why = &properties["rejected"]["items"]["properties"]["why"];
-    value["rejected"] = others.iter().filter(|other| *other != chosen).map(|other| json!({"option": other, "why": packed(&mut rest, why), "from": from})).collect();
+    value["rejected"] = others
+        .iter()
+        .filter(|other| *other != chosen)
+        .map(|other| json!({"option": other, "why": packed(&mut rest, why), "from": from}))
+        .collect();
     for name in ["reasons", "tradeoffs", "risks", "assumptions", "open", "next_steps"] {
         if has(name) {
             let most = properties[name]["maxItems"].as_u64().unwrap_or(1);
@@ -115,7 +135,12 @@ fn reply(request: &Request) -> Value {
         }
     }
     if has("known") {
-        let mut known: Vec<Value> = facts.iter().enumerate().filter(|(place, _)| place % 3 != 2).map(|(_, fact)| json!({"text": fact, "quote": fact})).collect();
+        let mut known: Vec<Value> = facts
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| place % 3 != 2)
+            .map(|(_, fact)| json!({"text": fact, "quote": fact}))
+            .collect();
         known.push(json!({"text": "It costs 987,654 euros.", "quote": "It costs 987,654 euros"}));
         known.push(json!({"text": format!("{} That is 123,456 in all.", facts[0]), "quote": facts[0]}));
         value["known"] = known.into();
@@ -127,7 +152,11 @@ fn reply(request: &Request) -> Value {
 fn matches(fact: &Value, text: &str) -> bool {
     list(&fact["find"]).iter().all(|pattern| {
         let pattern = pattern.as_str().unwrap_or_default();
-        RegexBuilder::new(pattern).case_insensitive(true).build().unwrap_or_else(|why| panic!("{pattern}: {why}")).is_match(text)
+        RegexBuilder::new(pattern)
+            .case_insensitive(true)
+            .build()
+            .unwrap_or_else(|why| panic!("{pattern}: {why}"))
+            .is_match(text)
     })
 }
 
@@ -152,7 +181,16 @@ fn play(case: &Value) -> Value {
         lines.extend(revoked.map(|fact| format!("/strike {}", one_line(text(fact, "quote")))));
     }
     lines.extend([String::new(), String::new()]);
-    let mut arguments = vec![flow.as_str(), text(case, "topic"), "--context", turns[0].as_str(), "--cycles", "3", "--lang", text(case, "lang")];
+    let mut arguments = vec![
+        flow.as_str(),
+        text(case, "topic"),
+        "--context",
+        turns[0].as_str(),
+        "--cycles",
+        "3",
+        "--lang",
+        text(case, "lang"),
+    ];
     if own.is_none() {
         arguments.extend(["--consider", "never"]);
     }
@@ -162,7 +200,6 @@ fn play(case: &Value) -> Value {
 
 fn figures(case: &Value, answer: &str) -> Figures {
     let facts = list(&case["facts"]);
-    let find = |id: &Value| facts.iter().find(|fact| fact["id"] == *id).expect("a fact");
     let mut found = Figures::default();
     let mut missing = Vec::new();
     for fact in facts.iter().filter(|fact| fact["status"] != "revoked") {
@@ -176,14 +213,23 @@ fn figures(case: &Value, answer: &str) -> Figures {
             missing.push(text(fact, "text"));
         }
     }
-    // A line that also says what holds instead is the correction, and not what was corrected.
+    // What the user said when they took it back, or later, is the correction, and not what was corrected.
+    let source = Regex::new(r" ?\*?\([^)]*#\d+[^)]*\)\*?$|\*\*|^- ").expect("it is one");
     for fact in facts.iter().filter(|fact| fact["status"] == "revoked") {
-        let corrects = |line: &str| !fact["revoked_by"].is_null() && matches(find(&fact["revoked_by"]), line);
-        let lines: Vec<&str> = answer.lines().filter(|line| matches(fact, line) && !corrects(line)).collect();
-        found.revoked += usize::from(!lines.is_empty());
-        if !lines.is_empty() {
-            missing.push(text(fact, "text"));
-            println!("  revoked: {} in {lines:?}", text(fact, "text"));
+        let from = facts
+            .iter()
+            .find(|other| other["id"] == fact["revoked_by"])
+            .map_or(u64::MAX, |by| by["turn"].as_u64().unwrap_or(0));
+        let turns = list(&case["script"]).iter().filter(|turn| turn["turn"].as_u64() >= Some(from));
+        let later: String = turns.map(|turn| one_line(text(turn, "says"))).collect();
+        let rest = |line: &str| {
+            let line = source.replace_all(line, "").into_owned();
+            clauses(&line).into_iter().filter(|clause| !later.contains(clause.as_str())).collect::<Vec<_>>().join(", ")
+        };
+        let back: Vec<&str> = answer.lines().filter(|line| matches(fact, &rest(line))).collect();
+        found.revoked += usize::from(!back.is_empty());
+        if !back.is_empty() {
+            println!("  revoked: {} in {back:?}", text(fact, "text"));
         }
     }
     found.invented = ["987,654", "123,456"].iter().filter(|figure| answer.contains(**figure)).count();

@@ -8,13 +8,13 @@ local clock = require("@nietz/clock")
 local conversation = require("./conversation")
 local json = require("@nietz/json")
 local list = require("../common/list")
+local model_text = require("../common/model_text")
 local personas = require("@nietz/personas")
 local proposals = require("./proposals")
 local round = require("../common/round")
 local session = require("./session")
 local shape = require("../common/shape")
 local small = require("./small")
-local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
 local persona_turns = {}
@@ -25,7 +25,7 @@ export type Reply = { value: any, made: app.Made, at: string, small: boolean }
 local WAYS_TO_RESPOND = { "builds_on", "challenges" }
 --- Longest lines of a small mind, in letters.
 local POINT, ANSWER, RECOMMENDATION = 220, 300, 200
---- How much of an option is shown with each turn, once it was shown whole.
+--- How much is shown again of an option or a point that was shown whole, in letters, up to a whole word.
 local OPTION = 60
 
 --- Returns the ids of the options that can be stood for, and `undecided`.
@@ -236,7 +236,7 @@ end
 local function render_turn(self: app.App, value: any, before: any, responds: { any }, ids: { [string]: string }): string
 	local undecided = value.stance == agreement.UNDECIDED
 	local whole = app.option_text(self, value.stance)
-	local short = if before then text.truncate(whole, OPTION) else whole
+	local short = if before then model_text.to_line(whole, OPTION) else whole
 	local head = if undecided then self.t("turn.undecided") else `{value.stance}: {short}`
 	local was = if before and before.option ~= value.stance then self.t("turn.before", { option = before.option }) else ""
 	local lines: { string } = { `**{head}** ({self.t("turn.confidence", { sure = value.sure })}{was})`, "" }
@@ -245,7 +245,7 @@ local function render_turn(self: app.App, value: any, before: any, responds: { a
 	end
 	for _, response in responds do
 		local how = self.t(if response.how == "challenges" then "turn.against" else "turn.with", { name = response.name, id = response.to })
-		table.insert(lines, `- {ids[response.why] or ""} {how} ("{text.truncate(response.point, 60)}"): {response.why}`)
+		table.insert(lines, `- {ids[response.why] or ""} {how} ("{model_text.to_line(response.point, OPTION)}"): {response.why}`)
 	end
 	for _, proposal in value.proposed or {} :: { any } do
 		if proposal.id ~= value.stance then

@@ -3,6 +3,7 @@
 --- a council is not worth it.
 
 local app = require("./app")
+local ask = require("../common/ask")
 local conversation = require("./conversation")
 local dialogue = require("./dialogue")
 local llm = require("@nietz/llm")
@@ -38,7 +39,7 @@ local function answer_schema(is_small: boolean): shape.Shape
 	return shape.object(order, members)
 end
 
-local function ask(self: app.App, prompt: string, label: string, purpose: string, temperature: number, extra: { [string]: any }): any
+local function ask_arm(self: app.App, prompt: string, label: string, purpose: string, temperature: number, extra: { [string]: any }): any
 	local is_small = app.is_small(self, nil)
 	local vars: { [string]: any } = if is_small then small.case_vars(self) else { case = conversation.case(self) }
 	for name, value in extra do
@@ -59,7 +60,7 @@ end
 
 --- Returns one answer of the run's model. Every failure is raised.
 function plain.answer(self: app.App, purpose: string, temperature: number): any
-	return ask(self, "plain", self.t("label.plain"), purpose, temperature, {})
+	return ask_arm(self, "plain", self.t("label.plain"), purpose, temperature, {})
 end
 
 --- Returns the best that can be made of several answers.
@@ -68,7 +69,7 @@ function plain.merge(self: app.App, all: { any }): any
 	for _, value in all do
 		table.insert(answers, screens.anonymous(self.t, value))
 	end
-	return ask(self, "merge", self.t("label.merge"), "control", 0.2, { answers = answers })
+	return ask_arm(self, "merge", self.t("label.merge"), "control", 0.2, { answers = answers })
 end
 
 --- Returns about how many calls and tokens a council about this takes. Pure.
@@ -116,7 +117,15 @@ function plain.instead(self: app.App): string?
 		if line.kind == "command" and line.name == "council" then
 			return nil
 		elseif line.kind == "empty" or line.kind == "command" then
-			local text = screens.anonymous(self.t, plain.answer(self, "plain", 0.2))
+			local given = ask.try(function(): (any, nil)
+				return plain.answer(self, "plain", 0.2), nil
+			end)
+			if given == nil then
+				-- Then the council is held: it can do with a reply less.
+				ui.say(self.t("model.unusable", { who = self.t("label.plain") }))
+				return nil
+			end
+			local text = screens.anonymous(self.t, given)
 			ui.say(text)
 			return text
 		end

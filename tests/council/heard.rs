@@ -129,6 +129,13 @@ fn only_who_would_still_decide_otherwise_dissents() {
     assert!(said.contains("Carried by 2 of 3, with confidence 70 of 100; 67 % of all confidence."), "{said}");
     let ends = turns(&session, "conclusion");
     assert_eq!(ends.len(), 4, "each one's last position, and the answer");
+    // What the specification derives of participants, and what it wants of turns.
+    let [user, moderator, seat] = [0, 1, 2].map(|place| &session["participants"][place]);
+    let derived = |one: &Value| (one["isPrimaryUser"] == true, one["isRelevantForRequest"] == true);
+    assert_eq!([user, moderator, seat].map(derived), [(true, true), (false, false), (false, true)]);
+    let tones: Vec<_> = turns(&session, "discussion").iter().map(|turn| turn["metadata"]["tone"].clone()).collect();
+    assert_eq!((&tones[0], &tones[3]), (&"opening".into(), &"challenging".into()));
+    assert!(session["metadata"]["featureFlags"].is_array());
 }
 
 #[test]

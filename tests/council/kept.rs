@@ -30,7 +30,7 @@ fn a_moderator_that_cannot_write_the_answer_loses_no_council() {
         assert_eq!(each(list(&session["metadata"]["errorCategories"]), "code"), ["reply-invalid"]);
         table.env.nietz(["check", "--as", "council:sessions", "kept.json"]).go().exits(0);
         let report = table.env.nietz(["report", crate::support::env::RUN, "--markdown"]).go();
-        assert!(report.stdout.contains("composed from positions"), "{report:?}");
+        assert!(report.stdout.contains("composed from the positions"), "{report:?}");
     }
 }
 
@@ -54,8 +54,8 @@ fn the_moderator_can_be_asked_again_for_the_answer() {
 #[test]
 fn a_judge_or_a_control_that_cannot_answer_loses_no_session() {
     let bad: [(fn(&Request) -> bool, &str); 2] = [
-        (|request| request.prompt().starts_with("Two answers"), "**not found out**"),
-        (|request| request.prompt().starts_with("Help somebody"), "No usable answer came for the control"),
+        (|request| whole(request).contains("Two answers to one request"), "**not found out**"),
+        (|request| whole(request).contains("Help somebody decide this"), "No usable answer came for the control"),
     ];
     for (refuses, words) in bad {
         let table = stubborn(Brain::default(), LARGE, refuses);
@@ -66,7 +66,7 @@ fn a_judge_or_a_control_that_cannot_answer_loses_no_session() {
     }
     // A service that fails behind the answer takes nothing with it, either.
     let brain = Brain::default();
-    let server = ModelServer::start(move |request| match request.prompt().starts_with("Help somebody") {
+    let server = ModelServer::start(move |request| match whole(request).contains("Help somebody decide this") {
         true => Response::error(400, "not today"),
         false => brain.answer(request),
     });
@@ -78,9 +78,8 @@ fn a_judge_or_a_control_that_cannot_answer_loses_no_session() {
 
 #[test]
 fn a_cycle_in_which_nobody_can_be_understood_ends_the_debate_with_what_was_said() {
-    let table = stubborn(Brain { stand: restless, ..Brain::default() }, LARGE, |request| {
-        request.prompt().contains("\nCycle 2.")
-    });
+    let table =
+        stubborn(Brain { stand: restless, ..Brain::default() }, LARGE, |request| whole(request).contains("\nCycle 2."));
     let ended = table.hold(&["--no-pause"], &[]);
     let session = ended.result();
     assert_eq!((&session["metadata"]["outcome"], &session["status"]), (&"silent".into(), &"completed".into()));

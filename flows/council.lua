@@ -2,36 +2,70 @@
 --- Council: asks what it must know, lets personas with different views argue in the open, and gives one decision with its
 --- trade-offs, its assumptions and who disagreed. This is the entry; the modules are in `council/`.
 
+local about = require("./common/about")
 local answer = require("./council/answer")
 local app = require("./council/app")
 local clarify = require("./council/clarify")
 local clock = require("@nietz/clock")
 local control = require("./council/control")
+local conversation = require("./council/conversation")
 local debate = require("./council/debate")
 local dialogue = require("./council/dialogue")
 local failure = require("./common/failure")
 local files = require("./council/files")
+local interjections = require("./council/interjections")
 local json = require("@nietz/json")
+local lang = require("./council/lang")
+local ledger = require("./common/ledger")
 local members = require("./council/members")
 local nietz = require("@nietz")
 local options = require("./council/options")
 local personas = require("@nietz/personas")
+local plain = require("./council/plain")
 local random = require("@nietz/random")
 local report = require("./council/report")
 local rules = require("./council/rules")
 local selection = require("./council/selection")
 local session = require("./council/session")
 local text = require("@nietz/text")
+local translations = require("./common/translations")
 local ui = require("@nietz/ui")
+local worth = require("./council/worth")
+
+--- What a run of this flow switches on, for its record.
+local FLAGS = { "control", "extended", "models" }
 
 local function begin(ctx: nietz.Context, request: string): app.App
 	local moderator = members.moderator()
 	local limit = options.debate_limit(ctx.params, ctx.settings)
-	local metadata: { [string]: any } = { correlationId = ctx.run }
+	local flags: { string } = json.array({} :: { string })
+	for _, flag in FLAGS do
+		if ctx.params[flag] then
+			table.insert(flags, flag)
+		end
+	end
+	local metadata: { [string]: any } = { correlationId = ctx.run, featureFlags = flags }
 	if limit.cycles ~= (if limit.extended then rules.EXTENDED else rules.CYCLES) then
 		metadata.debateCycleLimit = limit.cycles
 	end
-	local doc = session.new({
+	local self: app.App = {
+		doc = {},
+		params = ctx.params,
+		limit = limit,
+		lang = ctx.lang,
+		t = lang.translator(lang.code(ctx.lang)),
+		moderator = moderator,
+		seats = {},
+		models = {},
+		points = {},
+		book = ledger.new(),
+		files = {},
+		conversation = {},
+		spent = {},
+	}
+	local facts, given = options.context(ctx.params.context, ctx.origins.context, app.is_small(self, moderator))
+	self.files = given
+	self.doc = session.new({
 		kind = "begun",
 		at = clock.now(),
 		sessionId = random.uuid(),
@@ -39,51 +73,63 @@ local function begin(ctx: nietz.Context, request: string): app.App
 		requestText = request,
 		extended = limit.extended,
 		metadata = metadata,
+		files = about.record({ files = given, missing = {}, left_out = {} }),
 		participants = json.array({
-			{ participantId = random.uuid(), type = "user", name = "User" },
-			app.new_participant(moderator),
+			{ participantId = random.uuid(), type = "user", name = "User", isPrimaryUser = true, isRelevantForRequest = true },
+			app.new_participant(moderator, false) :: any,
 		}),
 	})
-	return {
-		doc = doc,
-		params = ctx.params,
-		limit = limit,
-		lang = ctx.lang,
-		moderator = moderator,
-		seats = {},
-		points = {},
-		remarks = {},
-		tokens = {},
-	}
+	for _, words in facts do
+		app.hear(self, "context", words)
+	end
+	conversation.tell_case(self)
+	return self
 end
 
---- Shows the answer, and makes it anew as long as the user wants to answer questions that were skipped.
+--- Asks what becomes of the answer. Returns `done`, or what makes it anew.
+local function ask_end(self: app.App): string
+	local skipped = #clarify.skipped_questions(self)
+	local composed = self.doc.metadata.decision.composed == true
+	local more = if skipped > 0 then translations.counted(self.t, "final.skipped", skipped) else ""
+	more ..= if composed then self.t("final.again") else ""
+	local without = { if skipped == 0 then "revisit" else "", if composed then "" else "again" }
+	local prompt = `{self.t("final.prompt", { more = more })}\n\n{self.t("final.ask")}`
+	while true do
+		local line: any = dialogue.ask(self.t, "final", "final", prompt, {}, nil, without)
+		if line.kind == "empty" then
+			return "done"
+		elseif line.kind == "command" and line.name == "fact" then
+			interjections.tell_all(self, "fact", line.text)
+			return "debate"
+		elseif line.kind == "command" and line.name == "strike" then
+			if interjections.strike(self, line.text) then
+				return "debate"
+			end
+		elseif line.kind == "command" then
+			return line.name
+		else
+			ui.say(self.t("final.over"))
+		end
+	end
+end
+
+--- Shows the answer, and makes it anew as long as the user has more to say.
 local function conclude(self: app.App)
 	while true do
 		answer.propose(self)
-		app.record_event(self, "status", { status = "final" })
 		answer.show(self)
-		local count = #clarify.skipped_questions(self)
-		if count == 0 or not self.params.pause then
+		local next = if self.params.pause then ask_end(self) else "done"
+		if next == "done" then
 			break
+		elseif next == "revisit" then
+			clarify.revisit(self)
 		end
-		local prompt =
-			`{count} question{if count == 1 then " was" else "s were"} skipped. *Enter* takes the answer as it is · \`revisit\` asks again and answers anew · \`cancel\``
-		local line = dialogue.ask("final", "final", prompt, {})
-		while line.kind == "text" or line.kind == "address" do
-			ui.say("The debate is over: type `revisit`, or Enter.")
-			line = dialogue.ask("final", "final", prompt, {})
+		app.record_event(self, "reopened", {})
+		if next ~= "again" then
+			debate.one_more(self)
 		end
-		if line.kind == "empty" or (line :: any).name == "done" then
-			break
-		end
-		clarify.revisit(self)
-		app.record_event(self, "status", { status = "debating" })
 	end
 	answer.finalize(self)
-	if self.params.control then
-		control.run(self)
-	end
 end
 
 local function converse(self: app.App, named: { personas.Persona }?)
@@ -93,38 +139,52 @@ local function converse(self: app.App, named: { personas.Persona }?)
 	conclude(self)
 end
 
+--- Writes the session where the user said so, or says how to.
+local function keep(self: app.App, run: string)
+	if self.params.save then
+		files.save(self.params.save, self.doc, self.lang)
+	else
+		files.require_valid(self.doc)
+		ui.say(self.t("keep", { run = run }))
+	end
+end
+
 local function run(ctx: nietz.Context): any
 	local params = ctx.params
 	local named = options.named_personas(params.personas)
 	options.debate_limit(params, ctx.settings)
+	options.seat_models(params.models)
 	if params.save then
 		files.require_unused(params.save)
 	end
+	local t = lang.translator(lang.code(ctx.lang))
 	local request = text.trim(params.request or "")
 	if request == "" then
-		request = text.trim((ui.ask({ id = "request", prompt = "What shall the council decide?" })))
+		request = text.trim((ui.ask({ id = "request", prompt = t("request.prompt") })))
 	end
 	if request == "" then
 		nietz.usage("there is nothing to decide", 'nietz run council "Should we split billing into its own service?"')
 	end
 	options.require_length("the request", request, 5000)
-	options.require_length("--context", params.context, 2000)
 	local self = begin(ctx, request)
-	local ok, err: any = pcall(converse, self, named)
-	if not ok and not failure.is(err, app.CANCELLED) then
+	local instead: string? = nil
+	local ok, err: any = pcall(function()
+		instead = plain.instead(self)
+		if instead == nil then
+			converse(self, named)
+		end
+	end)
+	if instead ~= nil then
+		return { plain = instead }
+	elseif not ok and not failure.is(err, app.CANCELLED) then
 		error(err, 0)
-	elseif not ok and self.doc.status == "completed" then
-		ui.say("The answer stands; whether the council was worth it was not found out.")
 	elseif not ok then
 		app.record_event(self, "status", { status = "cancelled" })
-		ui.say("**Cancelled.** What was said is kept in the run.")
+		ui.say(t("cancelled"))
+	elseif params.control then
+		control.run(self)
 	end
-	if params.save then
-		files.save(params.save, self.doc)
-	else
-		files.require_valid(self.doc)
-		ui.say(`To keep it in a file: \`nietz run council export {ctx.run} decision.yaml\``)
-	end
+	keep(self, ctx.run)
 	return self.doc
 end
 
@@ -140,14 +200,14 @@ return nietz.flow({
 	personas = { council = "./council/member.schema.json" },
 	commands = {
 		export = {
-			summary = "Writes the session of a run to a file, .json or .yaml",
+			summary = "Writes the session of a run to a file, .json or .yaml, or its decision, .md",
 			params = {
 				run = { type = "run", positional = true, required = true, order = 1, help = "The run, as `nietz runs` lists it" },
-				file = { type = "string", positional = true, required = true, order = 2, help = "The file, .json or .yaml" },
+				file = { type = "string", positional = true, required = true, order = 2, help = "The file, .json, .yaml or .md" },
 			} :: any,
 			run = function(ctx: nietz.Context): any
 				files.require_unused(ctx.params.file)
-				files.save(ctx.params.file, ctx.params.run.result)
+				files.save(ctx.params.file, ctx.params.run.result, ctx.lang)
 				return nil
 			end,
 		},
@@ -160,6 +220,14 @@ return nietz.flow({
 					table.insert(lines, `- **{persona.name}** {persona.summary}`)
 				end
 				ui.say(table.concat(lines, "\n"))
+				return nil
+			end,
+		},
+		worth = {
+			summary = "Sums up whether councils of this workspace were worth it, by what --control found",
+			reads_only = true,
+			run = function(ctx: nietz.Context): any
+				worth.show(lang.translator(lang.code(ctx.lang)))
 				return nil
 			end,
 		},

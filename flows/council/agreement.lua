@@ -5,6 +5,7 @@
 local json = require("@nietz/json")
 local list = require("../common/list")
 local similarity = require("../common/similarity")
+local translations = require("../common/translations")
 
 local agreement = {}
 
@@ -114,12 +115,21 @@ local function is_stable(one: Measure): boolean
 	return one.cycle > 1 and #one.moved == 0 and one.drift < agreement.MIN_DRIFT
 end
 
+--- Whether nobody stands for an option.
+function agreement.is_undecided(one: Measure): boolean
+	return not list.some(one.positions, function(position): boolean
+		return position.option ~= agreement.UNDECIDED
+	end)
+end
+
 --- Returns why the debate is over after these cycles, or nil. After the first cycle only the limit ends it: nobody has heard the
 --- others yet.
 function agreement.outcome(history: { Measure }, limit: number): string?
 	local last, before = history[#history], history[#history - 1]
 	if last.cycle >= 2 then
-		if last.leading ~= nil and last.support[last.leading] >= agreement.CONVERGED then
+		if agreement.is_undecided(last) and is_stable(last) then
+			return "undecided"
+		elseif last.leading ~= nil and last.support[last.leading] >= agreement.CONVERGED then
 			return "converged"
 		elseif is_stable(last) and before ~= nil and is_stable(before) then
 			return "deadlock"
@@ -141,35 +151,46 @@ local function supporters(one: Measure, option: string): string
 end
 
 --- Returns a paragraph on the positions and on who moved.
-function agreement.summary(one: Measure, options: { Option }): string
+function agreement.summary(one: Measure, options: { Option }, t: translations.Translate): string
 	local parts: { string } = {}
 	for _, option in options do
 		local who = supporters(one, option.id)
 		if who ~= "" then
-			table.insert(parts, `{option.id} "{option.text}" has {one.support[option.id]} % of the confidence ({who}).`)
+			table.insert(parts, t("summary.option", { id = option.id, percent = one.support[option.id], who = who }))
 		end
 	end
 	local open = supporters(one, agreement.UNDECIDED)
 	if open ~= "" then
-		table.insert(parts, `Undecided: {open}.`)
+		table.insert(parts, t("summary.undecided", { who = open }))
 	end
 	for _, move in one.moved do
-		table.insert(parts, `{move.name} moved from {move.from} to {move.to}.`)
+		table.insert(parts, t("summary.moved", { who = move.name, from = move.from, to = move.to }))
 	end
 	if one.cycle > 1 and #one.moved == 0 then
-		table.insert(parts, "Nobody changed sides.")
+		table.insert(parts, t("summary.nobody_moved"))
 	end
-	table.insert(parts, `{one.new} of {one.said} points were new.`)
+	table.insert(parts, t("summary.new", { new = one.new, said = one.said }))
 	return table.concat(parts, " ")
 end
 
---- Returns the council's average confidence in an option, from 0 to 100: personas with another position count as 0.
-function agreement.confidence(one: Measure, option: string): number
-	local sum = 0
+--- How an option is carried: by how many of how many, and with which confidence of those.
+export type Carried = { by: number, of: number, confidence: number, percent: number }
+
+--- Returns how an option is carried. Those who stand elsewhere are counted, and their confidence in something else is not.
+function agreement.carried(one: Measure, option: string): Carried
+	local sum, count = 0, 0
 	for _, position in one.positions do
-		sum += if position.option == option then position.confidence else 0
+		if position.option == option then
+			sum += position.confidence
+			count += 1
+		end
 	end
-	return if #one.positions > 0 then math.round(sum / #one.positions) else 0
+	return {
+		by = count,
+		of = #one.positions,
+		confidence = if count > 0 then math.round(sum / count) else 0,
+		percent = one.support[option] or 0,
+	}
 end
 
 return agreement

@@ -1,61 +1,39 @@
 --!strict
 --- The answer: the option with the most support by the figures of the debate, its trade-offs, its assumptions, what was
---- rejected and why, next steps, and who disagrees. Each point names who said it, and in which turn.
+--- rejected and why, next steps, and who disagrees. Each point names who said it, and in which turn. Where nobody stands for an
+--- option, that there is no decision, and what would decide it.
 
 local agreement = require("./agreement")
 local app = require("./app")
+local composed = require("./composed")
+local dissent = require("./dissent")
 local json = require("@nietz/json")
+local known = require("./known")
+local list = require("../common/list")
+local persona_turns = require("./persona_turns")
+local screens = require("./screens")
 local session = require("./session")
 local shape = require("../common/shape")
-local task = require("@nietz/task")
-local template = require("@nietz/template")
+local small = require("./small")
+local sources = require("./sources")
 local ui = require("@nietz/ui")
 
 local answer = {}
 
-export type From = { name: string, turnId: string }
-export type Point = { text: string, from: { From } }
-
---- How a debate ended, in words.
-local OUTCOME_TEXTS: { [string]: string } = {
-	converged = "the council converged",
-	deadlock = "the council is in deadlock",
-	nothing_new = "nothing new was said any more",
-	limit_reached = "the limit of cycles was reached",
-	stopped = "the user stopped the debate",
-}
-
---- How many points the answer may rest on: the latest of a long debate.
-local MAX_POINTS = 80
-
---- Returns the schema of an object that also names the points that it rests on (`from`).
-local function with_sources(ids: { string }, names: { string }, extra: { [string]: any }): { [string]: any }
-	local order, properties = table.clone(names), table.clone(extra)
-	table.insert(order, "from")
-	properties.from = shape.list({ enum = ids }, 1, 3)
-	return shape.object(order, properties)
-end
-
-local function recent_points(self: app.App): { app.Point }
-	local found: { app.Point } = {}
-	for index, point in self.points do
-		if index > #self.points - MAX_POINTS then
-			table.insert(found, point)
-		end
-	end
-	return found
+local function last_measure(self: app.App): agreement.Measure
+	local history = self.doc.metadata.measures
+	return history[#history]
 end
 
 --- Returns the options that may be chosen: the one with the most confidence behind it, or those that share that place.
 local function eligible_options(self: app.App): { string }
-	local history = self.doc.metadata.measures
-	local last: agreement.Measure = history[#history]
+	local last = last_measure(self)
 	local most = 0
 	for _, percent in last.support do
 		most = math.max(most, percent)
 	end
 	local found: { string } = {}
-	for _, option in self.doc.metadata.options do
+	for _, option in app.open_options(self) do
 		if last.leading == option.id or (last.leading == nil and (most == 0 or last.support[option.id] == most)) then
 			table.insert(found, option.id)
 		end
@@ -63,29 +41,68 @@ local function eligible_options(self: app.App): { string }
 	return found
 end
 
-local function answer_schema(self: app.App, ids: { string }, options: { string }): { [string]: any }
-	-- Where only one option can be chosen, the schema leaves it out of the rejected ones.
+--- Returns the options of which the answer says why they are not taken.
+local function rejectable(self: app.App, eligible: { string }): { string }
 	local others: { string } = {}
-	for _, option in self.doc.metadata.options do
-		if #options > 1 or option.id ~= options[1] then
+	for _, option in app.open_options(self) do
+		if #eligible > 1 or option.id ~= eligible[1] then
 			table.insert(others, option.id)
 		end
 	end
-	local function line(most: number): shape.Shape
-		return shape.text(3, most)
+	return others
+end
+
+--- Returns a function that makes the schema of a line with the ids that it rests on (`from`).
+local function line_shape(ids: { string }, is_small: boolean): (names: { string }, extra: { [string]: any }) -> shape.Shape
+	local from = if is_small then shape.list({ enum = ids }, 1, 3) else shape.list(shape.text(2, 8), 1, 4)
+	return function(names: { string }, extra: { [string]: any }): shape.Shape
+		local order, properties = table.clone(names), table.clone(extra)
+		table.insert(order, "from")
+		properties.from = from
+		return shape.object(order, properties)
 	end
-	local function text(most: number): shape.Shape
-		return with_sources(ids, { "text" }, { text = line(most) })
+end
+
+local TAKEN_BACK = shape.list(shape.object({ "quote", "by" }, { quote = shape.text(2), by = shape.text(2) }), 0, 60)
+local KNOWN = shape.list(shape.object({ "text", "quote" }, { quote = shape.text(2), text = shape.text(2) }), 0, 120)
+
+local function answer_schema(self: app.App, ids: { string }, options: { string }, is_small: boolean): { [string]: any }
+	local with_sources = line_shape(ids, is_small)
+	local function text(letters: number): shape.Shape
+		return with_sources({ "text" }, { text = shape.text(3, small.most(is_small, letters)) })
 	end
-	local rejected = with_sources(ids, { "option", "why" }, { option = { enum = others }, why = line(240) })
-	return shape.object({ "option", "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }, {
+	local others = rejectable(self, options)
+	local why = shape.text(3, small.most(is_small, 240))
+	local rejected = with_sources({ "option", "why" }, { option = { enum = others }, why = why })
+	local order = { "option", "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }
+	local members: { [string]: any } = {
 		assumptions = shape.list(text(200), 0, 4),
 		decision = text(300),
-		next_steps = shape.list(text(200), 1, 5),
+		next_steps = shape.list(text(200), 1, if is_small then 5 else 6),
 		option = { enum = options },
-		rejected = shape.list(rejected, 1, #others),
+		rejected = shape.list(rejected, if #others > 0 then 1 else 0, #others),
 		tradeoffs = shape.list(text(240), 1, 4),
-	})
+	}
+	if not is_small then
+		order = {
+			"taken_back",
+			"known",
+			"option",
+			"decision",
+			"reasons",
+			"tradeoffs",
+			"risks",
+			"assumptions",
+			"rejected",
+			"open",
+			"next_steps",
+		}
+		members.taken_back, members.known = TAKEN_BACK, KNOWN
+		members.reasons = shape.list(text(0), 1, 4)
+		members.risks = shape.list(text(0), 0, 4)
+		members.open = shape.list(text(0), 0, 4)
+	end
+	return shape.object(order, members)
 end
 
 --- Returns what is wrong with the rejected options, or nil: each option that is not chosen must be there once.
@@ -99,7 +116,7 @@ local function rejection_fault(self: app.App, value: any): string?
 		end
 		seen[item.option] = true
 	end
-	for _, option in self.doc.metadata.options do
+	for _, option in app.open_options(self) do
 		if option.id ~= value.option and not seen[option.id] then
 			return `say in rejected why option {option.id} is not taken`
 		end
@@ -107,80 +124,27 @@ local function rejection_fault(self: app.App, value: any): string?
 	return nil
 end
 
---- Returns who said these points, each turn once.
-local function sources_of(self: app.App, ids: { string }): { From }
-	local found: { From } = json.array({} :: { From })
-	for _, id in ids do
-		for _, point in self.points do
-			local twice = false
-			for _, other in found do
-				twice = twice or other.turnId == point.turnId
-			end
-			if point.id == id and not twice then
-				table.insert(found, { name = point.by, turnId = point.turnId })
+--- Returns what is wrong with the ids of a large mind's answer, or nil.
+local function sources_fault(self: app.App, value: any): string?
+	local fault: string? = nil
+	local function look(field: string, item: any)
+		fault = fault or sources.fault(self, field, item.from)
+	end
+	for field, part in value do
+		if type(part) == "table" and part.from ~= nil then
+			look(field, part)
+		elseif type(part) == "table" and field ~= "taken_back" and field ~= "known" then
+			for _, item in part do
+				look(field, item)
 			end
 		end
 	end
-	return found
+	return fault
 end
 
---- Asks each persona that holds another option why, side by side.
-local function minority_reports(self: app.App, option: string, decision: string): { Point }
-	local history = self.doc.metadata.measures
-	local against: { [string]: agreement.Position } = {}
-	for _, position in (history[#history] :: agreement.Measure).positions do
-		if position.option ~= option and position.option ~= agreement.UNDECIDED then
-			against[position.name] = position
-		end
-	end
-	local branches: { [string]: () -> any } = {}
-	for _, persona in self.seats do
-		local position = against[persona.name]
-		if position ~= nil then
-			branches[persona.slug] = function(): any
-				local vars = app.prompt_vars(self)
-				vars.decision, vars.option = decision, app.option_text(self, option)
-				vars.stance, vars.confidence = app.option_text(self, position.option), position.confidence
-				vars.points = recent_points(self)
-				return app.ask_model(self, {
-					prompt = "minority",
-					vars = vars,
-					schema = shape.object(
-						{ "report", "would_convince" },
-						{ report = shape.text(3, 400), would_convince = shape.text(3, 200) }
-					),
-					persona = persona,
-					label = persona.name,
-					purpose = "council",
-				}) or false
-			end
-		end
-	end
-	local reports: { Point } = json.array({} :: { Point })
-	local settled = task.all(branches)
-	for _, persona in self.seats do
-		local value, position = settled[persona.slug], against[persona.name]
-		if position ~= nil then
-			-- Where it gave no report, its last position is on the record all the same.
-			local text = if value
-				then `{app.to_line(value.report)} *What would convince me:* {app.to_line(value.would_convince)}`
-				else `Stands for {position.option}: {app.option_text(self, position.option)} (confidence {position.confidence}).`
-			local turn = app.record_turn(self, {
-				sender = app.participant_of(self, persona.name),
-				messageType = "conclusion",
-				content = text,
-				number = self.doc.debateCycles,
-				metadata = { stance = position.option, confidence = position.confidence },
-			})
-			table.insert(reports, { text = text, from = json.array({ { name = persona.name, turnId = turn.turnId } }) })
-		end
-	end
-	return reports
-end
-
---- Returns the assumptions made for skipped questions, as points of whoever stated them.
-local function stated_assumptions(self: app.App): { Point }
-	local found: { Point } = json.array({} :: { Point })
+--- Returns the assumptions that stand for skipped questions, each with the turn that stated it.
+function answer.stated_assumptions(self: app.App): { sources.Point }
+	local found: { sources.Point } = json.array({} :: { sources.Point })
 	for _, assumption in self.doc.assumptionLog do
 		for _, turn in self.doc.messageTurns do
 			if turn.messageType == "assumption_statement" and turn.metadata.assumptionId == assumption.assumptionId then
@@ -192,120 +156,184 @@ local function stated_assumptions(self: app.App): { Point }
 	return found
 end
 
---- Sums up the debate and records the answer as a proposal.
-function answer.propose(self: app.App)
-	local vars = app.prompt_vars(self)
-	local history = self.doc.metadata.measures
-	local options = eligible_options(self)
-	vars.points = recent_points(self)
-	vars.remarks = {}
-	for _, remark in self.doc.metadata.remarks or {} do
-		table.insert(vars.remarks, remark.text)
+--- Asks the moderator, and returns what it wrote and by which model; nil where that cannot be used.
+local function ask_moderator(
+	self: app.App,
+	prompt: string,
+	vars: { [string]: any },
+	schema: (is_small: boolean, ids: { string }) -> any,
+	check: (value: any) -> string?
+): (any, app.Made?)
+	local is_small = app.is_small(self, self.moderator)
+	local points = if is_small then small.recent_points(self) else self.points
+	local ids = list.map(points, function(point: app.Point): string
+		return point.id
+	end)
+	local all = vars
+	if is_small then
+		all = small.case_vars(self)
+		for name, value in vars do
+			all[name] = value
+		end
+		all.points = points
 	end
-	vars.standing = agreement.summary(history[#history], self.doc.metadata.options)
-	vars.outcome = OUTCOME_TEXTS[self.doc.metadata.outcome]
-	vars.eligible = table.concat(options, " or ")
-	local ids: { string } = {}
-	for _, point in vars.points do
-		table.insert(ids, point.id)
-	end
-	local value = app.ask_model_or_raise(self, {
-		prompt = "answer",
-		vars = vars,
-		schema = answer_schema(self, ids, options),
+	return app.ask_model(self, {
+		prompt = prompt,
+		vars = all,
+		schema = schema(is_small, ids),
 		check = function(value: any): string?
-			return rejection_fault(self, value)
+			return check(value) or (if is_small then nil else sources_fault(self, value))
 		end,
 		persona = self.moderator,
-		label = "Drawing it together",
+		label = self.t("label.answer"),
 		purpose = "council",
 		temperature = 0.2,
+		small = is_small,
 	})
-	local function list(items: { any }, text: (item: any) -> string): { Point }
-		local found: { Point } = json.array({} :: { Point })
-		for _, item in items do
-			table.insert(found, { text = text(item), from = sources_of(self, item.from) })
+end
+
+local function points_of(self: app.App, items: { any }?): { sources.Point }
+	local found: { sources.Point } = json.array({} :: { sources.Point })
+	for _, item in items or {} :: { any } do
+		table.insert(found, sources.point(self, app.to_line(item.text), item.from))
+	end
+	return found
+end
+
+--- Returns how an option is carried, in words.
+local function standing_of(self: app.App): string
+	return agreement.summary(last_measure(self), self.doc.metadata.options, self.t)
+end
+
+--- Writes down that nothing was decided. Returns the decision, or nil where the moderator's reply cannot be used.
+local function write_undecided(self: app.App): any
+	local value, made = ask_moderator(
+		self,
+		"undecided",
+		{ outcome = self.t(`outcome.{self.doc.metadata.outcome}`) },
+		function(is_small, ids)
+			local line = line_shape(ids, is_small)
+			local text = line({ "text" }, { text = shape.text(3, small.most(is_small, 240)) })
+			local order = { "because", "would_decide", "next_steps" }
+			local members: { [string]: any } =
+				{ because = text, would_decide = shape.list(text, 1, 5), next_steps = shape.list(text, 1, 4) }
+			if not is_small then
+				order = { "taken_back", "known", "because", "would_decide", "next_steps" }
+				members.taken_back, members.known = TAKEN_BACK, KNOWN
+			end
+			return shape.object(order, members)
+		end,
+		function(): string?
+			return nil
 		end
-		return found
+	)
+	if value == nil then
+		return nil
 	end
-	local function line_of(item: any): string
-		return app.to_line(item.text)
+	known.take_back(self, value.taken_back or {})
+	return {
+		decision = sources.point(self, app.to_line(value.because.text), value.because.from),
+		option = agreement.UNDECIDED,
+		known = value.known,
+		open = points_of(self, value.would_decide),
+		nextSteps = points_of(self, value.next_steps),
+		made = made,
+	}
+end
+
+--- Writes down what was decided. Returns the decision, or nil where the moderator's reply cannot be used.
+local function write_decision(self: app.App, options: { string }): any
+	local recommended: { string } = {}
+	for _, position in last_measure(self).positions do
+		local turn = persona_turns.last_turn(self, position.name)
+		if table.find(options, position.option) ~= nil and turn ~= nil then
+			table.insert(recommended, `{position.name}: {turn.metadata.recommends}`)
+		end
 	end
-	local decision = app.to_line(value.decision.text)
-	local assumptions = stated_assumptions(self)
-	for _, item in list(value.assumptions, line_of) do
+	local vars = {
+		outcome = self.t(`outcome.{self.doc.metadata.outcome}`),
+		standing = standing_of(self),
+		eligible = table.concat(options, " or "),
+		recommended = recommended,
+	}
+	local value, made = ask_moderator(self, "answer", vars, function(is_small, ids)
+		return answer_schema(self, ids, options, is_small)
+	end, function(value: any): string?
+		return rejection_fault(self, value)
+	end)
+	if value == nil then
+		return nil
+	end
+	known.take_back(self, value.taken_back or {})
+	local rejected: { sources.Point } = json.array({} :: { sources.Point })
+	for _, item in value.rejected do
+		local text = `{item.option}, {app.option_text(self, item.option)}: {app.to_line(item.why)}`
+		table.insert(rejected, sources.point(self, text, item.from))
+	end
+	return {
+		decision = sources.point(self, app.to_line(value.decision.text), value.decision.from),
+		option = value.option,
+		known = value.known,
+		reasons = if value.reasons then points_of(self, value.reasons) else nil,
+		tradeoffs = points_of(self, value.tradeoffs),
+		risks = if value.risks then points_of(self, value.risks) else nil,
+		assumptions = points_of(self, value.assumptions),
+		rejected = rejected,
+		open = if value.open then points_of(self, value.open) else nil,
+		nextSteps = points_of(self, value.next_steps),
+		made = made,
+	}
+end
+
+--- Sums up the debate and records the answer as a proposal. Where the moderator's reply cannot be used, the answer is composed
+--- from the positions and from what was said, and says so: a bad reply loses no council.
+function answer.propose(self: app.App)
+	local last = last_measure(self)
+	local made: any
+	if agreement.is_undecided(last) then
+		made = write_undecided(self) or composed.undecided(self)
+	else
+		local options = eligible_options(self)
+		made = write_decision(self, options) or composed.decision(self, options[1], last)
+	end
+	if made.composed then
+		ui.say(self.t("answer.composed"))
+	end
+	local assumptions = answer.stated_assumptions(self)
+	for _, item in made.assumptions or {} :: { any } do
 		table.insert(assumptions, item)
 	end
-	app.record_event(self, "proposed", {
-		decision = {
-			decision = { text = decision, from = sources_of(self, value.decision.from) },
-			option = value.option,
-			confidence = agreement.confidence(history[#history], value.option),
-			tradeoffs = list(value.tradeoffs, line_of),
-			assumptions = assumptions,
-			rejected = list(value.rejected, function(item: any): string
-				return `{item.option}, {app.option_text(self, item.option)}: {app.to_line(item.why)}`
-			end),
-			nextSteps = list(value.next_steps, line_of),
-			minorityReports = minority_reports(self, value.option, decision),
-		},
-	})
+	made.assumptions = assumptions
+	made.known = known.facts(self, made.known or {})
+	for _, part in { "tradeoffs", "rejected", "nextSteps" } do
+		made[part] = made[part] or json.array({})
+	end
+	local carried = agreement.carried(last, made.option)
+	made.confidence, made.carried = carried.confidence, carried
+	made.minorityReports, made.carriedAllTheSame = dissent.reports(self, last, made)
+	app.record_event(self, "proposed", { decision = made })
 end
 
-local function confidence_line(self: app.App, confidence: number): string
-	local cycles = self.doc.debateCycles
-	return `Confidence {confidence} of 100; {OUTCOME_TEXTS[self.doc.metadata.outcome]}, after {cycles} cycle{if cycles == 1 then "" else "s"}.`
-end
-
---- Returns the answer as text. Without `names` nobody is named, and dissent is left out.
-function answer.render(self: app.App, names: boolean): string
-	local numbers: { [string]: number } = {}
-	for _, turn in self.doc.messageTurns do
-		numbers[turn.turnId] = turn.sequenceNumber
-	end
-	local function point_vars(point: Point): any
-		local who: { string } = {}
-		for _, source in point.from do
-			table.insert(who, `{source.name} #{numbers[source.turnId]}`)
-		end
-		return { text = point.text, who = if names then table.concat(who, ", ") else "" }
-	end
-	local function list(items: { Point }): { any }
-		local found: { any } = {}
-		for _, item in items do
-			table.insert(found, point_vars(item))
-		end
-		return found
-	end
-	local made = self.doc.metadata.decision
-	return template.render("./screens/answer.md", {
-		decision = point_vars(made.decision),
-		option = `{made.option}: {app.option_text(self, made.option)}`,
-		standing = if names then confidence_line(self, made.confidence) else "",
-		tradeoffs = list(made.tradeoffs),
-		assumptions = list(made.assumptions),
-		rejected = list(made.rejected),
-		next_steps = list(made.nextSteps),
-		minority = if names then list(made.minorityReports) else {},
-	})
-end
-
---- Makes the proposal the session's final answer.
+--- Makes the proposal the session's final answer: everybody's last position, then the answer.
 function answer.finalize(self: app.App)
+	local made = self.doc.metadata.decision
+	dissent.conclude(self, last_measure(self), made)
+	app.record_event(self, "status", { status = "final" })
+	local by = made.made or {}
 	app.record_turn(self, {
 		sender = app.participant_of(self, self.moderator.name),
 		recipient = session.user(self.doc),
 		messageType = "conclusion",
-		content = answer.render(self, true),
+		content = screens.answer(self, true),
 		number = self.doc.debateCycles,
-		metadata = { final = true },
+		metadata = { final = true, model = by.model, latencySeconds = by.latencySeconds },
 	})
 	app.record_event(self, "status", { status = "completed" })
 end
 
 --- Shows the proposal.
 function answer.show(self: app.App)
-	ui.say(answer.render(self, true))
+	ui.say(screens.answer(self, true))
 end
 
 return answer

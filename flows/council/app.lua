@@ -1,10 +1,12 @@
 --!strict
---- What every module needs while a session runs: the session, who debates, the tokens used, and the one way in which a model is
---- asked.
+--- What every module needs while a session runs: the session, who debates, what was used, and the one way in which a model is
+--- asked. What a large mind reads is in `conversation.lua`; what a small one gets instead is in `small.lua`.
 
 local ask = require("../common/ask")
 local clock = require("@nietz/clock")
+local ledger = require("../common/ledger")
 local llm = require("@nietz/llm")
+local mind = require("../common/mind")
 local model_text = require("../common/model_text")
 local options = require("./options")
 local personas = require("@nietz/personas")
@@ -12,30 +14,44 @@ local random = require("@nietz/random")
 local session = require("./session")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
+local translations = require("../common/translations")
 local ui = require("@nietz/ui")
 
 local app = {}
 
 --- A point that somebody made in the debate; others refer to it by its id.
 export type Point = { id: string, by: string, text: string, turnId: string, cycle: number }
+--- A file of the user's, its lines numbered.
+export type File = { path: string, text: string, first: number, last: number, lines: number, sha256: string }
+--- What calls of one purpose used; `cost` is nil as soon as one of them has no known price.
+export type Spent = { calls: number, input: number, output: number, cached: number, cost: number?, priced: boolean }
+--- Which model made a turn, and how long that took.
+export type Made = { model: string, latencySeconds: number }
 
 export type App = {
 	doc: session.Session,
 	params: { [string]: any },
 	limit: options.Limit,
 	lang: string,
+	t: translations.Translate,
 	moderator: personas.Persona,
-	--- Those who debate.
+	--- Those who debate, and which model each of them is asked by, where `--models` says so.
 	seats: { personas.Persona },
+	models: { [string]: string },
 	points: { Point },
-	--- What the user said to everybody since the last cycle.
-	remarks: { string },
-	--- Tokens by purpose: `clarify`, `council`, `control`, `judge`.
-	tokens: { [string]: number },
+	--- What the user said, piece by piece; `turn` is the number of turns before it.
+	book: ledger.Ledger,
+	files: { File },
+	--- The conversation as a large mind reads it: texts that are only ever added to.
+	conversation: { string },
+	spent: { [string]: Spent },
 }
 
 --- The code of the failure that ends a session when the user cancels it.
 app.CANCELLED = "cancelled"
+
+--- What stands between the conversation and what a model is asked about it: an answer, so that services keep what is before it.
+local READ = "I have read all of it."
 
 --- Records an event: something that happened without anybody saying it.
 function app.record_event(self: App, kind: string, fields: { [string]: any }?)
@@ -51,34 +67,84 @@ function app.record_turn(self: App, said: any): any
 	return session.add_turn(self.doc, said)
 end
 
+--- Adds to the conversation what all large minds read from now on.
+function app.tell(self: App, block: string)
+	local plain = text.trim((string.gsub(block, "\n\n\n+", "\n\n")))
+	if plain ~= "" then
+		table.insert(self.conversation, plain)
+	end
+end
+
+--- Notes what the user said, sentence by sentence, and returns it as lines with their numbers. `head` stands before the first.
+function app.hear(self: App, kind: string, words: string, head: string?): { string }
+	local lines: { string } = {}
+	for index, sentence in ledger.sentences(words) do
+		local whole = if index == 1 and head ~= nil then `{head} {sentence}` else sentence
+		local entry = ledger.add(self.book, { kind = kind, text = whole, by = "user", turn = #self.doc.messageTurns })
+		if entry ~= nil then
+			app.record_event(self, "noted", { entry = entry })
+			table.insert(lines, `U{entry.id}: {entry.text}`)
+		end
+	end
+	return lines
+end
+
+--- Takes back something that the user said. `quote` are the later words that do; without any the user struck it by its number.
+function app.take_back(self: App, id: number, quote: string?): boolean
+	local entry = ledger.revoke(self.book, id, { by = "user", turn = #self.doc.messageTurns, quote = quote })
+	if entry ~= nil then
+		app.record_event(self, "noted", { entry = entry })
+	end
+	return entry ~= nil
+end
+
 --- Returns the participant of a persona's name.
 function app.participant_of(self: App, name: string): session.Participant
 	return session.participant(self.doc, name) :: session.Participant
 end
 
---- Returns a new participant for a persona.
-function app.new_participant(persona: personas.Persona): session.Participant
-	local role = "debater"
+--- Returns a new participant for a persona; `relevant` where it was selected for the request.
+function app.new_participant(persona: personas.Persona, relevant: boolean, guest: boolean?): session.Participant
+	local role = if guest then "guest" else "debater"
 	for _, tag in { "moderator", "contrarian" } do
 		role = if table.find(persona.tags, tag) ~= nil then tag else role
 	end
-	return { participantId = random.uuid(), type = "persona", name = persona.name, role = role }
+	return {
+		participantId = random.uuid(),
+		type = "persona",
+		name = persona.name,
+		role = role,
+		isPrimaryUser = false,
+		isRelevantForRequest = relevant,
+	}
 end
 
 export type ModelRequest = {
-	--- The prompt's name: `select` is `prompts/select.md`.
+	--- The prompt's name: `select` is `prompts/select.md`, and for a small mind `prompts/small/select.md`.
 	prompt: string,
 	vars: { [string]: any },
 	schema: { [string]: any },
 	check: ((value: any) -> string?)?,
-	--- Who is asked; without one, the model as such.
+	--- Who is asked; without one, the model as such, which reads nothing but the prompt.
 	persona: personas.Persona?,
 	label: string,
 	--- What its tokens are counted for.
 	purpose: string,
 	temperature: number?,
 	model: string?,
+	--- The model's thinking, where it is for the moderator and not for the persona to say.
+	small: boolean,
 }
+
+--- Returns the model that speaks as a persona; nil for the run's.
+function app.model_of(self: App, persona: personas.Persona?): string?
+	return if persona then self.models[persona.slug] or persona.model else nil
+end
+
+--- Whether a persona, or a model, gets the crutches of a small mind.
+function app.is_small(self: App, persona: personas.Persona?, model: string?): boolean
+	return mind.of(model or app.model_of(self, persona)) == "small"
+end
 
 --- Ends each text of a value at a whole word or sentence, where the limit of its schema may have cut it.
 local function end_texts_whole(value: any, schema: any): any
@@ -96,63 +162,100 @@ local function end_texts_whole(value: any, schema: any): any
 	return value
 end
 
---- Asks a model for a structured value. Every failure is raised.
-function app.ask_model_or_raise(self: App, request: ModelRequest): (any, llm.Reply)
-	local reply = llm.chat({
-		persona = request.persona,
-		vars = if request.persona then { lang = self.lang } else nil,
-		prompt = template.render(`./prompts/{request.prompt}.md`, request.vars),
+local function count_tokens(self: App, purpose: string, reply: llm.Reply)
+	local spent: Spent = self.spent[purpose] or { calls = 0, input = 0, output = 0, cached = 0, cost = 0, priced = true }
+	spent.calls += 1
+	spent.input += reply.usage.input
+	spent.output += reply.usage.output
+	spent.cached += reply.usage.cached
+	spent.priced = spent.priced and reply.cost ~= nil
+	spent.cost = if spent.priced then (spent.cost or 0) + (reply.cost or 0) else nil
+	self.spent[purpose] = spent
+end
+
+--- Returns how many tokens were used for a purpose.
+function app.tokens(self: App, purpose: string): number
+	local spent = self.spent[purpose]
+	return if spent then spent.input + spent.output else 0
+end
+
+--- A persona without words of its own for the terminal's model: what it says of itself, in a prompt.
+local function introduced(self: App, request: ModelRequest): { [string]: any }
+	local vars = table.clone(request.vars)
+	local persona = request.persona
+	if persona ~= nil then
+		vars.name = persona.name
+		vars.persona = text.trim(personas.render(persona, { lang = self.lang }))
+	end
+	return vars
+end
+
+--- Returns what is sent: to a small mind one prompt, by a persona; to a large one the whole conversation, the same for all, and
+--- then who speaks and what is wanted, so that a service that keeps what it was sent keeps nearly all.
+local function chat_of(self: App, request: ModelRequest): llm.Chat
+	local persona = request.persona
+	local chat: llm.Chat = {
 		schema = request.schema,
 		check = request.check,
 		label = request.label,
 		temperature = request.temperature,
-		model = request.model,
-	})
-	self.tokens[request.purpose] = (self.tokens[request.purpose] or 0) + reply.usage.input + reply.usage.output
-	return end_texts_whole(reply.value, request.schema), reply
+		model = request.model or app.model_of(self, persona),
+	}
+	if persona == nil then
+		chat.prompt = template.render(`./prompts/{if request.small then "small/" else ""}{request.prompt}.md`, request.vars)
+	elseif request.small then
+		chat.persona, chat.vars = persona, { lang = self.lang }
+		chat.prompt = template.render(`./prompts/small/{request.prompt}.md`, request.vars)
+	else
+		local messages: { llm.Message } = {}
+		for _, block in self.conversation do
+			table.insert(messages, { role = "user", content = block })
+		end
+		table.insert(messages, { role = "assistant", content = READ })
+		chat.system = text.trim(template.render("./prompts/system.md", {}))
+		chat.messages, chat.effort = messages, persona.effort :: any
+		chat.prompt =
+			text.trim((string.gsub(template.render(`./prompts/{request.prompt}.md`, introduced(self, request)), "\n\n\n+", "\n\n")))
+	end
+	return chat
+end
+
+--- Asks a model for a structured value. Every failure is raised.
+function app.ask_model_or_raise(self: App, request: ModelRequest): (any, Made)
+	local began = clock.unix()
+	local reply = llm.chat(chat_of(self, request))
+	count_tokens(self, request.purpose, reply)
+	local made = { model = reply.model, latencySeconds = math.round((clock.unix() - began) * 1000) / 1000 }
+	return end_texts_whole(reply.value, request.schema), made
 end
 
 --- Asks a model for a structured value. Where it cannot write a valid one, says so, records that, and returns nil.
-function app.ask_model(self: App, request: ModelRequest): (any, llm.Reply?)
-	local value, reply = ask.try(function(): (any, llm.Reply)
+function app.ask_model(self: App, request: ModelRequest): (any, Made?)
+	local value, made = ask.try(function(): (any, Made)
 		return app.ask_model_or_raise(self, request)
 	end)
-	if reply == nil then
-		ui.say(`({request.label}: the model's reply could not be used.)`)
+	if made == nil then
+		ui.say(self.t("model.unusable", { who = request.label }))
 		app.record_event(self, "failure", { code = "reply-invalid", who = request.label })
 	end
-	return value, reply
-end
-
---- Returns the variables of every prompt about the session.
-function app.prompt_vars(self: App): { [string]: any }
-	local settled: { any } = {}
-	for _, question in self.doc.clarificationQuestions do
-		if question.status == "answered" then
-			table.insert(settled, { question = question.question, answer = question.userAnswer.answer })
-		end
-	end
-	local assumed: { string } = {}
-	for _, assumption in self.doc.assumptionLog do
-		table.insert(assumed, assumption.assumption)
-	end
-	local case = template.render("./prompts/case.md", {
-		request = self.doc.requestText,
-		facts = self.params.context or "",
-		settled = settled,
-		assumed = assumed,
-	})
-	return {
-		case = case,
-		topic = self.doc.metadata.topic or self.doc.requestText,
-		options = self.doc.metadata.options or {},
-	}
+	return value, made
 end
 
 --- Returns a model's text as one line, without the list marks that models put before it.
 function app.to_line(value: string): string
 	local plain = text.trim((string.gsub(value, "%s+", " ")))
 	return (string.gsub(plain, "^[%-%*•]%s+", ""))
+end
+
+--- Returns the options that can be stood for: all but those that nobody stands for since they became part of another.
+function app.open_options(self: App): { any }
+	local found: { any } = {}
+	for _, option in self.doc.metadata.options or {} do
+		if not option.gone then
+			table.insert(found, option)
+		end
+	end
+	return found
 end
 
 --- Returns the text of an option.
@@ -162,7 +265,7 @@ function app.option_text(self: App, id: string): string
 			return option.text
 		end
 	end
-	return "undecided"
+	return self.t("undecided")
 end
 
 return app

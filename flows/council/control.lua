@@ -1,51 +1,45 @@
 --!strict
---- Was the council worth it? The same number of tokens is spent on independent answers of one model, which that model merges;
---- then a judge who does not know which answer is which compares the two, in both orders.
+--- Was the council worth it? One model gets the same case, facts and remarks and as many tokens, for independent answers which it
+--- merges; and the plain arm is one good prompt. A judge who sees neither names nor letters nor who argued compares the council's
+--- answer with each of them, in both orders.
 
-local answer = require("./answer")
 local app = require("./app")
 local ask = require("../common/ask")
+local conversation = require("./conversation")
+local failure = require("../common/failure")
 local llm = require("@nietz/llm")
+local plain = require("./plain")
+local screens = require("./screens")
 local shape = require("../common/shape")
+local small = require("./small")
 local task = require("@nietz/task")
-local template = require("@nietz/template")
 local ui = require("@nietz/ui")
+local worth = require("./worth")
 
 local control = {}
 
 --- The most independent answers, however many tokens there are.
 local MAX_ANSWERS = 24
-
-local function line_shape(most: number): shape.Shape
-	return shape.text(3, most)
-end
-
-local ANSWER_SCHEMA = shape.object({ "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }, {
-	assumptions = shape.list(line_shape(200), 0, 4),
-	decision = line_shape(300),
-	next_steps = shape.list(line_shape(200), 1, 5),
-	rejected = shape.list(line_shape(240), 1, 4),
-	tradeoffs = shape.list(line_shape(240), 1, 4),
-})
-
-local JUDGEMENT_SCHEMA = shape.object(
-	{ "because", "better" },
-	{ because = line_shape(400), better = { enum = { "first", "second", "equal" } } }
-)
+--- What a judge scores, each from 0 to 10.
+control.RUBRIC = { "grounded", "decisive", "risks", "dissent", "next_step" }
 
 --- What a call of the control arm cost.
 type Cost = { input: number, output: number }
+--- Two answers compared in both orders.
+export type Comparison = { verdict: string, councilFirst: any, otherFirst: any }
 
-local function independent_answer(self: app.App): (any, Cost)
-	local value, reply = app.ask_model_or_raise(self, {
-		prompt = "control",
-		vars = app.prompt_vars(self),
-		schema = ANSWER_SCHEMA,
-		label = "An answer without a council",
-		purpose = "control",
-		temperature = 0.9,
-	})
-	return value, reply.usage
+local function judgement_schema(is_small: boolean): shape.Shape
+	local because = shape.text(3, small.most(is_small, 400))
+	local better = { enum = { "first", "second", "equal" } }
+	if is_small then
+		return shape.object({ "because", "better" }, { because = because, better = better })
+	end
+	local members: { [string]: shape.Shape } = {}
+	for _, name in control.RUBRIC do
+		members[name] = shape.integer(0, 10)
+	end
+	local scores = shape.object(control.RUBRIC, members)
+	return shape.object({ "first", "second", "because", "better" }, { first = scores, second = scores, because = because, better = better })
 end
 
 --- Returns how many more answers a budget of tokens allows, by the cost of the first. Pure.
@@ -56,38 +50,18 @@ function control.affordable_answers(budget: number, first: Cost): number
 	return math.clamp(math.floor(left / (each + first.output)), 0, MAX_ANSWERS - 1)
 end
 
-local function render(value: any): string
-	local function list(items: { string }): { any }
-		local found: { any } = {}
-		for _, item in items do
-			table.insert(found, { text = app.to_line(item), who = "" })
-		end
-		return found
-	end
-	return template.render("./screens/answer.md", {
-		decision = { text = app.to_line(value.decision), who = "" },
-		option = "",
-		standing = "",
-		tradeoffs = list(value.tradeoffs),
-		assumptions = list(value.assumptions),
-		rejected = list(value.rejected),
-		next_steps = list(value.next_steps),
-		minority = {},
-	})
-end
-
 --- Returns the control arm's answer, and how many independent answers it was merged from.
 local function control_answer(self: app.App, budget: number): (any, number)
-	local first, cost = independent_answer(self)
+	local first = plain.answer(self, "control", 0.9)
+	local spent = self.spent.control
 	local all: { any } = { first }
 	local branches: { [string]: () -> any } = {}
-	for index = 1, control.affordable_answers(budget, cost) do
+	for index = 1, control.affordable_answers(budget, { input = spent.input, output = spent.output }) do
 		branches[string.format("answer-%02d", index)] = function(): any
 			-- Where one answer cannot be used, the others count.
-			local value = ask.try(function(): (any, Cost)
-				return independent_answer(self)
-			end)
-			return value or false
+			return ask.try(function(): (any, nil)
+				return plain.answer(self, "control", 0.9), nil
+			end) or false
 		end
 	end
 	local found = task.all(branches)
@@ -104,35 +78,24 @@ local function control_answer(self: app.App, budget: number): (any, number)
 	if #all == 1 then
 		return first, 1
 	end
-	local vars = app.prompt_vars(self)
-	vars.answers = {}
-	for _, value in all do
-		table.insert(vars.answers, render(value))
-	end
-	local merged = app.ask_model_or_raise(self, {
-		prompt = "merge",
-		vars = vars,
-		schema = ANSWER_SCHEMA,
-		label = "The best of those answers",
-		purpose = "control",
-		temperature = 0.2,
-	})
-	return merged, #all
+	return plain.merge(self, all), #all
 end
 
 --- Returns the judge's reasons, and which answer it prefers: `first`, `second` or `equal`.
 local function ask_judge(self: app.App, first: string, second: string): any
-	local vars = app.prompt_vars(self)
+	local is_small = app.is_small(self, nil, self.params.judge)
+	local vars: { [string]: any } = if is_small then small.case_vars(self) else { case = conversation.case(self) }
 	vars.first, vars.second = first, second
 	return (
 		app.ask_model_or_raise(self, {
 			prompt = "judge",
 			vars = vars,
-			schema = JUDGEMENT_SCHEMA,
-			label = "A blind judge",
+			schema = judgement_schema(is_small),
+			label = self.t("label.judge"),
 			purpose = "judge",
 			temperature = 0,
 			model = self.params.judge,
+			small = is_small,
 		})
 	)
 end
@@ -149,27 +112,9 @@ function control.verdict(forward: string, swapped: string): string
 	return "undecided"
 end
 
-local VERDICT_TEXTS: { [string]: string } = {
-	council = "**Yes, by this judge.** It preferred the council's answer in both orders.",
-	control = "**No, by this judge.** It preferred the answer that one model gave without a council, in both orders.",
-	equal = "**Not by this judge.** It found both equally good, in both orders.",
-	undecided = "**Not shown.** The judge did not prefer the same answer when their order was swapped.",
-}
-
---- Runs the control arm, and shows and records what the judge said of both answers.
-function control.run(self: app.App)
-	local budget = self.tokens.council or 0
-	ui.say(`### Control: {budget} tokens for one model without a council`)
-	local value, count = ask.try(function(): (any, number)
-		return control_answer(self, budget)
-	end)
-	if count == nil then
-		ui.say("The model gave no usable answer without a council: nothing can be compared.")
-		app.record_event(self, "failure", { code = "reply-invalid", who = "control" })
-		return
-	end
-	local ours, theirs = answer.render(self, false), render(value)
-	local both = task.all({
+--- Compares two answers in both orders; nil where a judgement cannot be used.
+local function compare(self: app.App, ours: string, theirs: string): Comparison?
+	local both = task.settle({
 		forward = function(): any
 			return ask_judge(self, ours, theirs)
 		end,
@@ -177,36 +122,118 @@ function control.run(self: app.App)
 			return ask_judge(self, theirs, ours)
 		end,
 	})
-	local verdict = control.verdict(both.forward.better, both.swapped.better)
-	app.record_event(self, "control", {
-		report = {
-			verdict = verdict,
-			answers = count,
-			answer = theirs,
-			tokens = { council = budget, control = self.tokens.control, judge = self.tokens.judge },
-			model = llm.model(),
-			judge = llm.model(self.params.judge),
-			councilFirst = both.forward,
-			controlFirst = both.swapped,
+	if not both.forward.ok or not both.swapped.ok then
+		local problem = failure.of(both.forward.error or both.swapped.error)
+		app.record_event(self, "failure", { code = problem.code or "flow-error", who = "judge" })
+		return nil
+	end
+	local forward, swapped = both.forward.value :: any, both.swapped.value :: any
+	return { verdict = control.verdict(forward.better, swapped.better), councilFirst = forward, otherFirst = swapped }
+end
+
+local function spent_text(self: app.App, purpose: string): string
+	local spent = self.spent[purpose]
+	if spent == nil then
+		return "0"
+	end
+	local tokens = self.t("worth.tokens", { tokens = spent.input + spent.output })
+	return if spent.cost ~= nil and spent.cost > 0 then `{tokens}, ${string.format("%.3f", spent.cost)}` else tokens
+end
+
+local function verdict_text(self: app.App, comparison: Comparison?): string
+	return self.t(if comparison then `verdict.{comparison.verdict}` else "verdict.none")
+end
+
+local function say_report(self: app.App, count: number, merged: Comparison?, alone: Comparison?, theirs: string?)
+	local lines = {
+		self.t("worth.head"),
+		"",
+		self.t("worth.line", {
+			control = verdict_text(self, merged),
+			plain = verdict_text(self, alone),
+			council = spent_text(self, "council"),
+			control_cost = spent_text(self, "control"),
+			plain_cost = spent_text(self, "plain"),
+			judge = spent_text(self, "judge"),
+		}),
+		"",
+	}
+	local function reasons(name: string, comparison: Comparison?)
+		if comparison ~= nil then
+			for order, judged in { comparison.councilFirst, comparison.otherFirst } do
+				table.insert(lines, `- {self.t(`worth.order{order}`, { other = name })}: "{judged.better}". {app.to_line(judged.because)}`)
+			end
+		end
+	end
+	reasons(self.t("worth.control"), merged)
+	reasons(self.t("worth.plain"), alone)
+	table.insert(lines, `- {self.t("worth.how", { count = count })}`)
+	table.insert(lines, `- {self.t("worth.hint")}`)
+	if theirs ~= nil then
+		table.insert(lines, `\n{self.t("worth.their_answer")}\n\n{theirs}`)
+	end
+	ui.say(table.concat(lines, "\n"))
+end
+
+--- Runs an arm; nil, and that in the record, where the model gives no usable answer.
+local function run_arm(self: app.App, name: string, give: () -> (any, number)): (any, number)
+	local value, count = ask.try(give)
+	if count == nil then
+		ui.say(self.t("worth.no_answer", { arm = self.t(`worth.{name}`) }))
+		app.record_event(self, "failure", { code = "reply-invalid", who = name })
+	end
+	return value :: any, (count or 0) :: number
+end
+
+local function compare_arms(self: app.App)
+	local budget = app.tokens(self, "council")
+	ui.say(self.t("worth.begin", { tokens = budget }))
+	local merged_value, count = run_arm(self, "control", function(): (any, number)
+		return control_answer(self, budget)
+	end)
+	local alone_value = run_arm(self, "plain", function(): (any, number)
+		return plain.answer(self, "plain", 0.2), 1
+	end)
+	local ours = screens.judged(self)
+	local theirs = if merged_value then screens.anonymous(self.t, merged_value) else nil
+	local merged = if theirs then compare(self, ours, theirs) else nil
+	local alone = if alone_value then compare(self, ours, screens.anonymous(self.t, alone_value)) else nil
+	local report = {
+		verdict = if merged then merged.verdict else "none",
+		plainVerdict = if alone then alone.verdict else "none",
+		answers = count,
+		answer = theirs,
+		tokens = {
+			council = budget,
+			control = app.tokens(self, "control"),
+			plain = app.tokens(self, "plain"),
+			judge = app.tokens(self, "judge"),
 		},
-	})
-	ui.say(table.concat({
-		"### Was the council worth it?",
-		"",
-		VERDICT_TEXTS[verdict],
-		"",
-		`- The council used {budget} tokens; the control used {self.tokens.control} for {count} independent answer{if count == 1
-			then ""
-			else "s"}; judging took {self.tokens.judge}.`,
-		`- Council's answer first: "{both.forward.better}". {app.to_line(both.forward.because)}`,
-		`- Council's answer second: "{both.swapped.better}". {app.to_line(both.swapped.because)}`,
-		"- Both were shown without names and without minority reports, which the control cannot have.",
-		"- One question and one judge are a hint, not a proof.",
-		"",
-		"The control's answer:",
-		"",
-		theirs,
-	}, "\n"))
+		spent = { council = self.spent.council, control = self.spent.control, plain = self.spent.plain, judge = self.spent.judge },
+		model = llm.model(),
+		judge = llm.model(self.params.judge),
+		councilFirst = if merged then merged.councilFirst else nil,
+		controlFirst = if merged then merged.otherFirst else nil,
+		plain = alone,
+	}
+	app.record_event(self, "control", { report = report })
+	say_report(self, count, merged, alone, theirs)
+	worth.keep(self.doc, report)
+end
+
+--- Runs the other arms, and shows and records what the judge said. The answer stands whatever happens here.
+function control.run(self: app.App)
+	local ok, raised: any = pcall(function(): any
+		compare_arms(self)
+		return nil
+	end)
+	if not ok and failure.is(raised, app.CANCELLED) then
+		error(raised, 0)
+	elseif not ok then
+		local problem = failure.of(raised)
+		app.record_event(self, "failure", { code = problem.code or "flow-error", who = "control" })
+		ui.say(self.t("worth.failed", { why = problem.message }))
+	end
 end
 
 return control

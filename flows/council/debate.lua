@@ -4,29 +4,17 @@
 
 local agreement = require("./agreement")
 local app = require("./app")
-local clock = require("@nietz/clock")
-local dialogue = require("./dialogue")
+local conversation = require("./conversation")
 local failure = require("../common/failure")
+local interjections = require("./interjections")
+local list = require("../common/list")
 local persona_turns = require("./persona_turns")
-local personas = require("@nietz/personas")
+local proposals = require("./proposals")
 local random = require("@nietz/random")
 local round = require("../common/round")
-local shape = require("../common/shape")
-local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
 local debate = {}
-
---- Returns the points that are heard in a cycle: those of the cycle before, with answers to the user since.
-local function heard_points(self: app.App, number: number): { app.Point }
-	local found: { app.Point } = {}
-	for _, point in self.points do
-		if point.cycle == number - 1 then
-			table.insert(found, point)
-		end
-	end
-	return found
-end
 
 --- Returns the positions after a cycle: the new ones, and the last one of each persona that could not speak.
 local function positions_after(self: app.App, number: number): { agreement.Position }
@@ -60,126 +48,88 @@ local function on_failure(self: app.App, failures: { any }): round.OnFailure
 	return function(voice: any, err: any)
 		local problem = failure.of(err)
 		table.insert(failures, err)
-		ui.say(`{voice.name} could not speak: {problem.message}`)
+		ui.say(self.t("debate.silent", { who = voice.name, why = problem.message }))
 		app.record_event(self, "failure", { code = problem.code or "flow-error", who = voice.name })
 	end
 end
 
---- Lets all personas speak once, side by side.
-local function run_cycle(self: app.App, number: number)
-	ui.say(`### Cycle {number}: {if number == 1 then "each on their own" else "hearing each other"}`)
-	local topic = self.doc.metadata.topic
-	if #self.remarks > 0 then
-		topic = `{topic} (the user: {table.concat(self.remarks, "; ")})`
+--- Records what was said in a cycle, options first: an author stands for what they propose.
+local function record_cycle(self: app.App, number: number, found: { round.Contribution }, heard: { [string]: persona_turns.Reply })
+	local new = proposals.letter(
+		self,
+		list.map(found, function(contribution: round.Contribution): any
+			return { name = contribution.name, value = heard[contribution.slug].value }
+		end)
+	)
+	proposals.open(self, new)
+	local told: { string } = {}
+	for _, contribution in found do
+		local _, text = persona_turns.record(self, contribution.name, heard[contribution.slug], number, false)
+		table.insert(told, text)
 	end
-	app.record_event(self, "cycle", { discussionId = random.uuid(), number = number, topic = topic })
+	for _, option in new do
+		local from = if #option.from > 0 then self.t("debate.from", { options = table.concat(option.from, ", ") }) else ""
+		ui.say(self.t("debate.option", { id = option.id, from = from, text = option.text, by = table.concat(option.by, ", ") }))
+	end
+	conversation.tell_cycle(self, number, told, new)
+end
+
+--- Lets all personas speak once, side by side. Returns whether anybody did; raises where nobody could in the first cycle.
+local function run_cycle(self: app.App, number: number): boolean
+	ui.say(self.t(if number == 1 then "debate.first" else "debate.cycle", { number = number }))
+	app.record_event(self, "cycle", { discussionId = random.uuid(), number = number, topic = interjections.topic(self) })
 	local heard: { [string]: persona_turns.Reply } = {}
 	local failures: { any } = {}
 	local found = round.speak_side_by_side(
 		self.seats,
-		heard_points(self, number) :: any,
+		interjections.heard_points(self, number) :: any,
 		{},
 		persona_turns.speaker(self, heard),
 		on_failure(self, failures)
 	)
-	for _, contribution in found do
-		persona_turns.record(self, contribution.name, heard[contribution.slug], contribution.texts, number, nil)
-	end
-	self.remarks = {}
-	if #found == 0 and #failures > 0 then
+	if #found > 0 then
+		record_cycle(self, number, found, heard)
+	elseif number == 1 and #failures > 0 then
 		error(failures[1], 0)
-	elseif #found == 0 then
-		error({ code = "reply-invalid", message = "no persona of the council gave a reply that can be used" }, 0)
+	elseif number == 1 then
+		error({ code = "reply-invalid", message = self.t("debate.nobody") }, 0)
 	end
+	return #found > 0
 end
-
---- Asks one persona the user's question; all hear the answer in the next cycle.
-local function answer_user(self: app.App, name: string, question: string, number: number)
-	local persona: personas.Persona? = nil
-	for _, seat in self.seats do
-		persona = if seat.name == name then seat else persona
-	end
-	local vars = app.prompt_vars(self)
-	vars.seen, vars.question = heard_points(self, number + 1), question
-	local began = clock.unix()
-	local value, reply = app.ask_model(self, {
-		prompt = "reply",
-		vars = vars,
-		schema = shape.object({ "points", "recommends", "stance", "sure" }, {
-			points = shape.list(shape.text(3, 300), 1, 3),
-			recommends = shape.text(3, 200),
-			stance = { enum = persona_turns.stances(self) },
-			sure = { type = "integer", minimum = 0, maximum = 100 },
-		}),
-		check = function(value: any): string?
-			return persona_turns.check_reply(self, value)
-		end,
-		persona = persona,
-		label = name,
-		purpose = "council",
-	})
-	if value ~= nil then
-		local latency = math.round((clock.unix() - began) * 1000) / 1000
-		local heard: persona_turns.Reply = { value = value, model = (reply :: any).model, at = clock.now(), latency = latency }
-		persona_turns.record(self, name, heard, persona_turns.texts(value), number, question)
-	end
-end
-
---- Takes lines of the user between two cycles. Returns whether the debate goes on.
-local function hear_user(self: app.App, number: number): boolean
-	local names: { string } = {}
-	for _, persona in self.seats do
-		table.insert(names, persona.name)
-	end
-	local prompt = `Cycle {number + 1} of at most {self.limit.cycles} is next. `
-		.. "*Enter* goes on · `@Name …` asks one of them · anything else is heard by all · `stop` ends the debate · `extend` · `cancel`"
-	while true do
-		local line = dialogue.ask("between", "between", prompt, names)
-		if line.kind == "empty" or (line.kind == "command" and line.name == "go-on") then
-			return true
-		elseif line.kind == "command" and line.name == "stop" then
-			return false
-		elseif line.kind == "command" then
-			self.limit.extended, self.limit.cycles = true, math.max(self.limit.most, self.limit.cycles)
-			app.record_event(self, "extended", { limit = self.limit.cycles })
-			ui.say(`The debate may go on for up to {self.limit.cycles} cycles.`)
-		elseif line.kind == "address" and line.name == nil then
-			local near = text.nearest(line.typed, names)
-			ui.say(
-				`Nobody here is called "{line.typed}".`
-					.. (if near then ` Did you mean "@{near}"?` else "")
-					.. ` Here are: {table.concat(names, ", ")}.`
-			)
-		elseif line.kind == "address" and line.text == "" then
-			ui.say(`What do you want to ask {line.name}?`)
-		elseif line.kind == "address" then
-			answer_user(self, line.name :: string, line.text, number)
-		else
-			local remark = (line :: any).text
-			app.record_event(self, "remark", { text = remark })
-			table.insert(self.remarks, remark)
-			ui.say("All will hear that.")
-		end
-	end
-end
-
-local OUTCOME_TEXTS: { [string]: string } = {
-	converged = "**Converged.** The council agrees enough to decide.",
-	deadlock = "**Deadlock.** For two cycles nobody has moved; more talk would not change that.",
-	nothing_new = "**Nothing new was said.** The debate ends here.",
-	stopped = "**Stopped.** You ended the debate.",
-}
 
 --- Ends a cycle in the record.
-local function close_cycle(self: app.App, one: agreement.Measure): string
-	local resolution = agreement.summary(one, self.doc.metadata.options)
+local function close_cycle(self: app.App, one: agreement.Measure)
 	app.record_event(self, "cycle_over", {
 		number = one.cycle,
 		status = if one.cycle >= self.limit.cycles then "limit_reached" else "concluded",
-		resolution = resolution,
+		resolution = agreement.summary(one, self.doc.metadata.options, self.t),
 		measures = one,
 	})
-	return resolution
+	proposals.close(self, one.positions)
+end
+
+--- Runs one cycle to its end, and returns how the debate ended with it, or nil. `asks` where the user is heard behind it.
+function debate.run_cycle(self: app.App, number: number, asks: boolean): string?
+	if not run_cycle(self, number) then
+		-- What was said before stands; there is nothing new to measure.
+		ui.say(self.t("debate.nobody"))
+		close_cycle(self, measure_cycle(self, number))
+		return "silent"
+	end
+	local one = measure_cycle(self, number)
+	local history = table.clone(self.doc.metadata.measures or {})
+	table.insert(history, one)
+	local outcome = agreement.outcome(history, self.limit.cycles)
+	ui.say(`*{agreement.summary(one, self.doc.metadata.options, self.t)}*`)
+	if outcome == nil and asks and not interjections.hear(self, number) then
+		outcome = "stopped"
+	end
+	-- Measured again: a persona that answered the user may have changed its position.
+	close_cycle(self, measure_cycle(self, number))
+	if number >= self.limit.cycles then
+		ui.say(self.t("debate.limit", { number = number, limit = self.limit.cycles }))
+	end
+	return outcome
 end
 
 --- Runs the debate and returns how it ended.
@@ -188,28 +138,28 @@ function debate.run(self: app.App): string
 	local number = 0
 	while true do
 		number += 1
-		run_cycle(self, number)
-		local one = measure_cycle(self, number)
-		local history = table.clone(self.doc.metadata.measures or {})
-		table.insert(history, one)
-		local outcome = agreement.outcome(history, self.limit.cycles)
-		ui.say(`*{agreement.summary(one, self.doc.metadata.options)}*`)
-		if outcome == nil and self.params.pause and not hear_user(self, number) then
-			outcome = "stopped"
-		end
-		-- Measured again: a persona that answered the user may have changed its position.
-		close_cycle(self, measure_cycle(self, number))
-		if number >= self.limit.cycles then
-			ui.say(`**Limit reached.** Cycle {number} of {self.limit.cycles} was the last.`)
-		end
+		local outcome = debate.run_cycle(self, number, self.params.pause)
 		if outcome ~= nil then
 			app.record_event(self, "outcome", { outcome = outcome })
-			if OUTCOME_TEXTS[outcome] ~= nil then
-				ui.say(OUTCOME_TEXTS[outcome])
+			if outcome ~= "limit_reached" then
+				ui.say(self.t(`ended.{outcome}`))
 			end
 			return outcome
 		end
 	end
+end
+
+--- One more cycle after the answer, because something is known that was not. Returns whether there was room for it.
+function debate.one_more(self: app.App): boolean
+	local number = self.doc.debateCycles + 1
+	app.record_event(self, "status", { status = "debating" })
+	if number > self.limit.cycles then
+		ui.say(self.t("debate.no_room", { limit = self.limit.cycles }))
+		return false
+	end
+	local outcome = debate.run_cycle(self, number, false)
+	app.record_event(self, "outcome", { outcome = outcome or self.doc.metadata.outcome })
+	return true
 end
 
 return debate

@@ -1,10 +1,16 @@
 --!strict
---- The file that a session is written to with `--save` or `export`: where the user says, as JSON or YAML by its ending.
+--- The file that a session is written to with `--save` or `export`: where the user says, as JSON or YAML, or as the record of a
+--- decision in Markdown (ADR), by its ending.
 
 local documents = require("@nietz/documents")
+local lang = require("./lang")
+local migrations = require("./migrations")
 local nietz = require("@nietz")
 local rules = require("./rules")
+local screens = require("./screens")
+local session = require("./session")
 local ui = require("@nietz/ui")
+local worth = require("./worth")
 
 local files = {}
 
@@ -25,6 +31,12 @@ local function declare_sessions(format: "yaml" | "json"): nietz.Collection
 		path = "{*}",
 		format = format,
 		schema = "./council/session.schema.json",
+		version = {
+			field = "/nietz/version",
+			current = session.VERSION,
+			formerly = migrations.FORMERLY,
+			migrations = migrations.all,
+		},
 		rules = rules.check,
 		expects = expects,
 	}
@@ -34,9 +46,12 @@ end
 files.COLLECTIONS = {
 	sessions = declare_sessions("yaml"),
 	sessions_json = declare_sessions("json"),
+	records = { path = "{*}", format = "text", schema = { type = "string", minLength = 1 } },
+	worth = worth.COLLECTION,
 } :: { [string]: nietz.Collection }
 
 local as_yaml, as_json = documents.collection("sessions"), documents.collection("sessions_json")
+local as_record = documents.collection("records")
 
 --- Returns the collection that a file belongs to; raises where its ending says no format.
 function files.collection_of(file: string): documents.Handle
@@ -45,8 +60,10 @@ function files.collection_of(file: string): documents.Handle
 		return as_json
 	elseif ending == "yaml" or ending == "yml" then
 		return as_yaml
+	elseif ending == "md" then
+		return as_record
 	end
-	return nietz.usage(`"{file}" is neither .json nor .yaml`, "such as --save decision.yaml")
+	return nietz.usage(`"{file}" is neither .json, .yaml nor .md`, "such as --save decision.yaml")
 end
 
 --- Raises where a file exists already. It is not overwritten, and the user hears that before the debate and not after it.
@@ -74,10 +91,17 @@ function files.require_valid(doc: any)
 	end
 end
 
---- Writes a session, if it is valid.
-function files.save(file: string, doc: any)
-	local path = files.collection_of(file):save(doc, { key = file :: any })
-	ui.say(`Session saved: \`{path}\``)
+--- Writes a session, if it is valid; as a record of its decision where the file is Markdown.
+function files.save(file: string, doc: any, language: string)
+	local t = lang.translator(lang.code(language))
+	local handle = files.collection_of(file)
+	if type(doc) ~= "table" or doc.sessionId == nil then
+		nietz.usage("that run has no session: a plain answer was taken in place of a council", "nothing is written")
+	elseif handle == as_record and doc.metadata.decision == nil then
+		nietz.usage("that session has no decision yet", "write it as .json or .yaml")
+	end
+	local path = handle:save(if handle == as_record then screens.record(doc, t) :: any else doc, { key = file :: any })
+	ui.say(t("saved", { path = path }))
 end
 
 return files

@@ -1,23 +1,39 @@
 --!strict
 --- What the command line and the configuration offer, and what follows from both: cycles and personas.
 
+local llm = require("@nietz/llm")
 local members = require("./members")
+local mind = require("../common/mind")
 local nietz = require("@nietz")
 local rules = require("./rules")
 local text = require("@nietz/text")
 
 local options = {}
 
+--- The longest context of a small mind, in letters.
+local SMALL_CONTEXT = 2000
+
 --- The manifest's `params`.
 options.PARAMS = {
 	request = { type = "string", positional = true, help = "What the council shall decide, up to 5000 letters" },
-	context = { type = "string", help = "Facts that everybody should know, up to 2000 letters" },
+	context = {
+		type = "string",
+		many = true,
+		help = "What everybody should know: facts, or @FILE for a file, which is cited by its lines; may be given several times",
+	},
 	clarify = {
 		type = "string",
 		default = "auto",
 		choices = { "auto", "always", "never" },
 		help = "Ask before the debate: where the request is ambiguous, in any case, or not at all",
 	},
+	consider = {
+		type = "string",
+		default = "auto",
+		choices = { "auto", "never" },
+		help = "Ask beforehand whether a council is worth it, and offer one plain answer where it is not",
+	},
+	models = { type = "string", help = "The models of the seats, in turn: openai/a,anthropic/b" },
 	personas = { type = "string", help = 'Who debates, by name: "Senior Architect, QA Engineer"; a contrarian is always there' },
 	cycles = { type = "integer", min = 1, help = "The most cycles of debate [default: 10, or 20 with --extended]" },
 	extended = { type = "boolean", default = false, help = "Let the debate go on beyond 10 cycles" },
@@ -25,10 +41,10 @@ options.PARAMS = {
 	control = {
 		type = "boolean",
 		default = false,
-		help = "Spend the same tokens on independent answers of one model, and have both judged blind",
+		help = "Spend the same tokens on one model without a council, ask it once plainly, too, and have all judged blind",
 	},
 	judge = { type = "string", help = "The model that judges [default: the run's model]" },
-	save = { type = "string", help = "Write the session to this file, .json or .yaml" },
+	save = { type = "string", help = "Write the session to this file, .json or .yaml, or the decision, .md" },
 } :: { [string]: nietz.Param }
 
 --- The manifest's `settings`.
@@ -89,8 +105,59 @@ function options.named_personas(wish: string?): { any }?
 	end
 	if #found == 0 then
 		nietz.usage("--personas names nobody", 'such as --personas "Senior Architect, QA Engineer"')
+	elseif #found == 1 and table.find(found[1].tags, "contrarian") ~= nil then
+		nietz.usage(`--personas names {found[1].name} alone, who is always there`, "name somebody to disagree with")
 	end
 	return found
+end
+
+--- Returns the models of `--models`, in order, by their full names; none without it.
+function options.seat_models(wish: string?): { string }
+	local found: { string } = {}
+	for _, part in text.split(wish or "", ",") do
+		local name = text.trim(part)
+		if name ~= "" then
+			table.insert(found, llm.model(name))
+		end
+	end
+	if wish ~= nil and #found == 0 then
+		nietz.usage("--models names no model", "such as --models openai/a,anthropic/b")
+	end
+	return found
+end
+
+--- Returns what `--context` gave: texts, and files with their lines numbered. Raises where a mind has no room for it.
+function options.context(given: { string }?, origins: { nietz.Origin }?, is_small: boolean): ({ string }, { any })
+	local texts: { string }, files: { any } = {}, {}
+	local letters, tokens = 0, 0
+	for index, value in given or {} :: { string } do
+		local origin = (origins or {})[index]
+		letters += utf8.len(value) or #value
+		tokens += llm.count(value)
+		if origin ~= nil and origin.kind == "file" then
+			local lines: { string } = {}
+			for number, line in text.lines(value) do
+				table.insert(lines, `{number}\t{line}`)
+			end
+			table.insert(files, {
+				path = origin.name or "file",
+				text = table.concat(lines, "\n"),
+				first = 1,
+				last = #lines,
+				lines = #lines,
+				sha256 = text.sha256(value),
+			})
+		else
+			table.insert(texts, value)
+		end
+	end
+	local room = mind.room(0.4, 40_000)
+	if is_small and letters > SMALL_CONTEXT then
+		nietz.usage(`--context is longer than {SMALL_CONTEXT} letters, which is all that a small model can hold`, "say it shorter")
+	elseif not is_small and tokens > room then
+		nietz.usage(`--context has about {tokens} tokens, and there is room for {room}`, "give less of it, or a model with a larger window")
+	end
+	return texts, files
 end
 
 --- Raises where a text is longer than a session can hold.

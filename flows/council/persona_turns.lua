@@ -5,53 +5,64 @@
 local agreement = require("./agreement")
 local app = require("./app")
 local clock = require("@nietz/clock")
+local conversation = require("./conversation")
 local json = require("@nietz/json")
 local list = require("../common/list")
+local model_text = require("../common/model_text")
+local personas = require("@nietz/personas")
+local proposals = require("./proposals")
 local round = require("../common/round")
 local session = require("./session")
 local shape = require("../common/shape")
-local similarity = require("../common/similarity")
-local text = require("@nietz/text")
+local small = require("./small")
 local ui = require("@nietz/ui")
 
 local persona_turns = {}
 
 --- The reply of one persona in a cycle, before it is a turn.
-export type Reply = { value: any, model: string, at: string, latency: number }
+export type Reply = { value: any, made: app.Made, at: string, small: boolean }
 
 local WAYS_TO_RESPOND = { "builds_on", "challenges" }
---- How many earlier points a persona is reminded of.
-local MAX_EARLIER = 24
+--- Longest lines of a small mind, in letters.
+local POINT, ANSWER, RECOMMENDATION = 220, 300, 200
+--- How much is shown again of an option or a point that was shown whole, in letters, up to a whole word.
+local OPTION = 60
 
---- Returns the ids of the options, and `undecided`.
+--- Returns the ids of the options that can be stood for, and `undecided`.
 function persona_turns.stances(self: app.App): { string }
 	local ids: { string } = {}
-	for _, option in self.doc.metadata.options do
+	for _, option in app.open_options(self) do
 		table.insert(ids, option.id)
 	end
 	table.insert(ids, agreement.UNDECIDED)
 	return ids
 end
 
-local function reply_schema(self: app.App, ids: { string }): { [string]: any }
+--- Returns the schema of a position. A large mind's is the same for all who speak in a cycle.
+local function reply_schema(self: app.App, ids: { string }, is_small: boolean): { [string]: any }
 	local first = #ids == 0
+	local line = shape.text(3, small.most(is_small, POINT))
+	local stances = persona_turns.stances(self)
 	local properties: { [string]: any } = {
-		points = shape.list(shape.text(3, 220), if first then 1 else 0, if first then 3 else 2),
-		recommends = shape.text(3, 200),
-		stance = { enum = persona_turns.stances(self) },
+		points = shape.list(line, if first then 1 else 0, if is_small then (if first then 3 else 2) else (if first then 4 else 3)),
+		recommends = shape.text(3, small.most(is_small, RECOMMENDATION)),
+		stance = { enum = stances },
 		sure = { type = "integer", minimum = 0, maximum = 100 },
 	}
+	local order = { "points", "recommends", "stance", "sure" }
 	if not first then
 		-- An enumeration, so that the model cannot respond to a point that nobody made.
 		properties.responds = shape.list(
-			shape.object({ "to", "how", "why" }, { how = { enum = WAYS_TO_RESPOND }, to = { enum = ids }, why = shape.text(3, 220) }),
+			shape.object({ "to", "how", "why" }, { how = { enum = WAYS_TO_RESPOND }, to = { enum = ids }, why = line }),
 			1,
-			2
+			if is_small then 2 else 3
 		)
-	end
-	local order = { "points", "recommends", "stance", "sure" }
-	if not first then
 		table.insert(order, 1, "responds")
+	end
+	if not is_small then
+		properties.proposals = proposals.schema(self)
+		table.insert(stances, proposals.STANCE)
+		table.insert(order, #order - 2, "proposals")
 	end
 	return shape.object(order, properties)
 end
@@ -65,86 +76,116 @@ function persona_turns.last_position(self: app.App, name: string): any
 	end)
 end
 
---- Removes from a reply what is no point: single words, and options handed back.
-local function keep_real_points(self: app.App, value: any)
-	local options: { string } = {}
-	for _, option in self.doc.metadata.options do
-		table.insert(options, option.text)
+--- Returns the last turn of a persona in the debate, or nil.
+function persona_turns.last_turn(self: app.App, name: string): any
+	local found: any = nil
+	for _, turn in self.doc.messageTurns do
+		found = if turn.messageType == "discussion" and turn.sender.name == name then turn else found
 	end
-	local kept: { string } = {}
-	for _, point in value.points do
-		local line = app.to_line(point)
-		local is_slip = #similarity.words(line) == 0 or string.find(line, "%w%s+%w") == nil
-		if not is_slip and not similarity.echoes(line, options) then
-			table.insert(kept, line)
-		end
-	end
-	value.points = kept
+	return found
 end
 
---- Returns what is wrong with a reply, or nil: it must have at least one point. Points that are none are removed.
-function persona_turns.check_reply(self: app.App, value: any): string?
-	keep_real_points(self, value)
+--- Returns what is wrong with a reply, or nil: it must have at least one point, and answer others.
+function persona_turns.check_reply(self: app.App, value: any, name: string, is_small: boolean): string?
+	if is_small then
+		small.keep_real_points(self, value)
+	else
+		value.points = list.filter(list.map(value.points, app.to_line), function(line: string): boolean
+			return line ~= ""
+		end)
+	end
 	if #value.points == 0 and #(value.responds or {}) == 0 then
 		return "points: say at least one thing in a whole sentence of your own, and do not hand back an option"
 	end
-	return nil
+	local others = list.filter(value.responds or {} :: { any }, function(response: any): boolean
+		return not list.some(self.points, function(point): boolean
+			return point.id == response.to and point.by == name
+		end)
+	end)
+	if value.responds ~= nil and #others == 0 then
+		return "responds: those points are your own; answer a point of somebody else"
+	end
+	value.responds = if value.responds ~= nil then others else nil
+	return if is_small then nil else proposals.fault(self, value)
 end
 
 --- Returns all points of a reply, responses included, each once.
-function persona_turns.texts(value: any): { string }
-	local said: { string } = {}
-	local function add(line: string)
-		if not similarity.repeats(line, said, agreement.SAME) then
+function persona_turns.texts(value: any, is_small: boolean): { string }
+	local said = table.clone(value.points)
+	for _, response in value.responds or {} :: { any } do
+		local line = app.to_line(response.why)
+		if table.find(said, line) == nil then
 			table.insert(said, line)
 		end
 	end
-	for _, point in value.points do
-		add(point)
-	end
-	for _, answer in value.responds or {} do
-		add(app.to_line(answer.why))
-	end
-	return said
+	return if is_small then small.without_repeats(said) else said
 end
 
---- Returns the latest points from before the last cycle, so that nobody repeats them.
-local function earlier_points(self: app.App): { string }
-	local last = self.doc.debateCycles
-	local found: { string } = {}
-	for index = #self.points, 1, -1 do
-		local point = self.points[index]
-		if point.cycle < last and #found < MAX_EARLIER then
-			table.insert(found, 1, `{point.by}: {point.text}`)
+--- Returns who stands for what and recommends what, as a small mind reads it.
+local function stands(self: app.App, name: string): { any }
+	local found: { any } = {}
+	for _, persona in self.seats do
+		local turn = persona_turns.last_turn(self, persona.name)
+		if turn ~= nil and persona.name ~= name then
+			table.insert(found, { by = persona.name, stance = turn.metadata.stance, recommends = turn.metadata.recommends })
 		end
 	end
 	return found
 end
 
+--- Returns what a small mind is told for its position.
+local function small_vars(self: app.App, voice: personas.Persona, seen: { round.Point }): { [string]: any }
+	local vars = small.case_vars(self)
+	vars.seen = list.map(seen, function(point: round.Point): any
+		return { id = point.id, by = point.by, text = point.text, own = point.by == voice.name }
+	end)
+	vars.older = small.earlier_points(self)
+	vars.stands = if #seen > 0 then stands(self, voice.name) else {}
+	vars.before = persona_turns.last_position(self, voice.name) or false
+	vars.contrarian = table.find(voice.tags, "contrarian") ~= nil
+	return vars
+end
+
+--- Returns what a large mind is told at the end, behind the conversation.
+local function large_vars(self: app.App, voice: personas.Persona, first: boolean): { [string]: any }
+	local before = persona_turns.last_turn(self, voice.name)
+	local history: { agreement.Measure } = self.doc.metadata.measures or {}
+	local last = history[#history]
+	local leading = if last and last.leading then `{last.leading} ("{app.option_text(self, last.leading)}")` else false
+	return {
+		cycle = self.doc.debateCycles + 1,
+		first = first,
+		contrarian = table.find(voice.tags, "contrarian") ~= nil,
+		leading = leading,
+		before = persona_turns.last_position(self, voice.name) or false,
+		recommended = if before then before.metadata.recommends else "",
+	}
+end
+
 --- Returns the function that asks a persona in a cycle; its whole reply is also put into `heard`.
 function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round.Speak
-	return function(voice: any, seen: { round.Point }, ids: { string }, _must: boolean): ({ string }?, { string }?)
-		local vars = app.prompt_vars(self)
-		vars.seen = {}
-		for _, point in seen do
-			table.insert(vars.seen, { id = point.id, by = point.by, text = point.text, own = point.by == voice.name })
+	return function(voice: any, seen: { round.Point }, _ids: { string }, _must: boolean): ({ string }?, { string }?)
+		local is_small = app.is_small(self, voice)
+		local ids: { string } = {}
+		-- A large mind's are the same for all: whoever answers a point of their own is told so.
+		local heard_points: { any } = if is_small then seen elseif #seen > 0 then self.points else {}
+		for _, point in heard_points do
+			if not is_small or point.by ~= voice.name then
+				table.insert(ids, point.id)
+			end
 		end
-		vars.older = earlier_points(self)
-		vars.before = persona_turns.last_position(self, voice.name) or false
-		vars.remarks = self.remarks
-		vars.contrarian = table.find(voice.tags, "contrarian") ~= nil
-		local began = clock.unix()
-		local value, reply = app.ask_model(self, {
+		local value, made = app.ask_model(self, {
 			prompt = "position",
-			vars = vars,
-			schema = reply_schema(self, ids),
+			vars = if is_small then small_vars(self, voice, seen) else large_vars(self, voice, #seen == 0),
+			schema = reply_schema(self, ids, is_small),
 			check = function(value: any): string?
-				return persona_turns.check_reply(self, value)
+				return persona_turns.check_reply(self, value, voice.name, is_small)
 			end,
 			persona = voice,
 			label = voice.name,
 			purpose = "council",
 			temperature = voice.temperature or 0.7,
+			small = is_small,
 		})
 		if value == nil then
 			return nil, nil
@@ -158,71 +199,128 @@ function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round
 				table.insert(refers, to)
 			end
 		end
-		heard[voice.slug] = {
-			value = value,
-			model = (reply :: any).model,
-			at = clock.now(),
-			latency = math.round((clock.unix() - began) * 1000) / 1000,
-		}
-		return persona_turns.texts(value), refers
+		heard[voice.slug] = { value = value, made = made :: app.Made, at = clock.now(), small = is_small }
+		return persona_turns.texts(value, is_small), refers
 	end
+end
+
+--- Asks a persona a question of the user's; `guest` where it does not sit here. Returns the reply, or nil.
+function persona_turns.answer(self: app.App, persona: personas.Persona, question: string, seen: { app.Point }, guest: boolean): Reply?
+	local is_small = app.is_small(self, persona)
+	local vars: { [string]: any } = { question = question, guest = guest }
+	if is_small then
+		vars = small.case_vars(self)
+		vars.seen, vars.question = seen, question
+	end
+	local value, made = app.ask_model(self, {
+		prompt = "reply",
+		vars = vars,
+		schema = shape.object({ "points", "recommends", "stance", "sure" }, {
+			points = shape.list(shape.text(3, small.most(is_small, ANSWER)), 1, 3),
+			recommends = shape.text(3, small.most(is_small, RECOMMENDATION)),
+			stance = { enum = persona_turns.stances(self) },
+			sure = { type = "integer", minimum = 0, maximum = 100 },
+		}),
+		check = function(value: any): string?
+			return persona_turns.check_reply(self, value, persona.name, is_small)
+		end,
+		persona = persona,
+		label = persona.name,
+		purpose = "council",
+		small = is_small,
+	})
+	return if value ~= nil then { value = value, made = made :: app.Made, at = clock.now(), small = is_small } else nil
 end
 
 --- Returns the text of a turn.
-local function render_turn(self: app.App, value: any, before: any, by: { [string]: app.Point }): string
-	local head = if value.stance == agreement.UNDECIDED then "Undecided" else `{value.stance}: {app.option_text(self, value.stance)}`
-	local was = if before and before.option ~= value.stance then `, before: {before.option}` else ""
-	local lines: { string } = { `**{head}** (confidence {value.sure}{was})`, "" }
+local function render_turn(self: app.App, value: any, before: any, responds: { any }, ids: { [string]: string }): string
+	local undecided = value.stance == agreement.UNDECIDED
+	local whole = app.option_text(self, value.stance)
+	local short = if before then model_text.to_line(whole, OPTION) else whole
+	local head = if undecided then self.t("turn.undecided") else `{value.stance}: {short}`
+	local was = if before and before.option ~= value.stance then self.t("turn.before", { option = before.option }) else ""
+	local lines: { string } = { `**{head}** ({self.t("turn.confidence", { sure = value.sure })}{was})`, "" }
 	for _, point in value.points do
-		table.insert(lines, `- {point}`)
+		table.insert(lines, `- {ids[point] or ""} {point}`)
 	end
-	for _, answer in value.responds or {} do
-		local point = by[answer.to]
-		local how = if answer.how == "challenges" then "Against" else "With"
-		table.insert(lines, `- {how} {point.by} ("{text.truncate(point.text, 60)}"): {app.to_line(answer.why)}`)
+	for _, response in responds do
+		local how = self.t(if response.how == "challenges" then "turn.against" else "turn.with", { name = response.name, id = response.to })
+		table.insert(lines, `- {ids[response.why] or ""} {how} ("{model_text.to_line(response.point, OPTION)}"): {response.why}`)
+	end
+	for _, proposal in value.proposed or {} :: { any } do
+		if proposal.id ~= value.stance then
+			table.insert(lines, `- **{self.t("turn.proposes", { id = proposal.id })}** {proposal.text}`)
+		end
 	end
 	table.insert(lines, "")
-	table.insert(lines, `*Recommends:* {app.to_line(value.recommends)}`)
+	table.insert(lines, `*{self.t("turn.recommends")}* {app.to_line(value.recommends)}`)
 	return table.concat(lines, "\n")
 end
 
-local function points_by_id(self: app.App): { [string]: app.Point }
-	local found: { [string]: app.Point } = {}
-	for _, point in self.points do
-		found[point.id] = point
+--- What the first, and what a later turn sounds like, by what it does.
+local function tone_of(responds: { any }, number: number, asked: boolean): string
+	if asked then
+		return "answering"
 	end
-	return found
+	for _, response in responds do
+		if response.how == "challenges" then
+			return "challenging"
+		end
+	end
+	return if number == 1 then "opening" else "building"
 end
 
---- Records and shows what one persona said, and adds its points to those that others can take up.
-function persona_turns.record(self: app.App, name: string, heard: Reply, texts: { string }, number: number, asked: string?)
+--- Records and shows what one persona said, and adds its points to those that others can take up. Returns the turn, and it as
+--- others read it.
+function persona_turns.record(self: app.App, name: string, heard: Reply, number: number, asked: boolean): (any, string)
 	local value = heard.value
-	local by = points_by_id(self)
+	local by: { [string]: app.Point } = {}
+	for _, point in self.points do
+		by[point.id] = point
+	end
+	local made: { app.Point }, ids: { [string]: string } = {}, {}
+	for index, line in persona_turns.texts(value, heard.small) do
+		ids[line] = `P{#self.points + index}`
+		table.insert(made, { id = ids[line], by = name, text = line, turnId = "", cycle = number })
+	end
 	local responds: { any } = json.array({})
-	for _, answer in value.responds or {} do
-		local point = by[answer.to]
-		table.insert(responds, { how = answer.how, name = point.by, turnId = point.turnId, point = point.text })
+	for _, response in value.responds or {} :: { any } do
+		local point = by[response.to]
+		local why = app.to_line(response.why)
+		table.insert(responds, {
+			how = response.how,
+			name = point.by,
+			turnId = point.turnId,
+			point = point.text,
+			to = point.id,
+			id = ids[why],
+			why = why,
+		})
 	end
 	local turn = app.record_turn(self, {
 		sender = app.participant_of(self, name),
 		recipient = if asked then session.user(self.doc) else nil,
 		messageType = "discussion",
-		content = render_turn(self, value, persona_turns.last_position(self, name), by),
+		content = render_turn(self, value, persona_turns.last_position(self, name), responds, ids),
 		timestamp = heard.at,
 		number = number,
 		metadata = {
 			stance = value.stance,
 			confidence = value.sure,
+			recommends = app.to_line(value.recommends),
 			responds = responds,
-			asked = asked,
-			model = heard.model,
-			latencySeconds = heard.latency,
+			proposed = value.proposed,
+			tone = tone_of(responds, number, asked),
+			model = heard.made.model,
+			latencySeconds = heard.made.latencySeconds,
 		},
 	})
-	for _, line in texts do
-		table.insert(self.points, { id = `P{#self.points + 1}`, by = name, text = line, turnId = turn.turnId, cycle = number })
+	for _, point in made do
+		point.turnId = turn.turnId
+		table.insert(self.points, point)
 	end
-	ui.say(turn.content, { from = name })
+	ui.say(turn.content, { from = `{name} #{turn.sequenceNumber}` })
+	return turn, conversation.turn(turn, made)
 end
 
 return persona_turns

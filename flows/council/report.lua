@@ -97,13 +97,20 @@ function report.blocks(run: nietz.Recorded): { nietz.Block }
 	if type(session.finalAnswer) == "string" then
 		table.insert(blocks, { type = "text", title = "The answer", text = session.finalAnswer } :: any)
 	end
-	local cards = {
+	local cards: { any } = {
 		{ name = "Outcome", value = metadata.outcome or session.status },
 		{ name = "Cycles", value = session.debateCycles or 0 },
 		{ name = "Questions asked first", value = #(session.clarificationQuestions or {}) },
 	}
-	if decision.confidence ~= nil then
-		table.insert(cards, { name = "Confidence", value = `{decision.confidence} of 100` })
+	local carried = decision.carried
+	if carried ~= nil then
+		table.insert(cards, { name = "Carried by", value = `{carried.by} of {carried.of}`, note = `with confidence {carried.confidence}` })
+	end
+	if decision.composed then
+		table.insert(
+			cards,
+			{ name = "Written by", value = "nobody", note = "composed from positions: the moderator's reply could not be used" }
+		)
 	end
 	table.insert(blocks, { type = "cards", title = "The council", cards = cards } :: any)
 	if #measures > 0 then
@@ -118,10 +125,16 @@ function report.blocks(run: nietz.Recorded): { nietz.Block }
 		local columns = { "cycle", "points", "new ones", "members who moved" }
 		table.insert(blocks, { type = "table", title = "How much each cycle brought", columns = columns, rows = rows } :: any)
 	end
+	add_notes(blocks, "Why", decision.reasons)
 	add_notes(blocks, "Trade-offs", decision.tradeoffs)
+	add_notes(blocks, "Risks", decision.risks)
 	add_notes(blocks, "Rejected", decision.rejected)
 	add_notes(blocks, "Minority reports", decision.minorityReports)
 	add_notes(blocks, "Assumed", decision.assumptions)
+	add_notes(blocks, "Still open", decision.open)
+	for _, former in (session.nietz or {}).former or {} :: { any } do
+		add_notes(blocks, "Concluded before that", { former.decision.decision })
+	end
 	return blocks
 end
 

@@ -4,6 +4,7 @@
 
 local list = require("../common/list")
 local members = require("./members")
+local state_rules = require("./state_rules")
 local text = require("@nietz/text")
 
 local rules = {}
@@ -104,31 +105,15 @@ local function check_participants(self: Check)
 	check_unique(self, self.doc.participants, "participantId", "/participants")
 end
 
---- Returns the session's status at the time of a turn: as written, or as its type of cycle implies.
-local function status_of(turn: any): string
-	local written = if turn.metadata then turn.metadata.status else nil
-	return written or (if turn.relatedCycleOrRound.cycleType == "clarification" then "clarifying" else "debating")
-end
-
 --- By type of turn: checks what it requires of the session at that time.
 local TURN_CHECKS: { [string]: (self: Check, pointer: string, turn: any) -> () } = {
-	question = function(self: Check, pointer: string, turn: any)
-		if status_of(turn) ~= "clarifying" then
-			add_fault(self, pointer, `a question is asked while the status is clarifying, not {status_of(turn)}`)
-		end
-	end,
+	question = function(_self: Check, _pointer: string, _turn: any) end,
 	answer = function(self: Check, pointer: string, turn: any)
-		if status_of(turn) ~= "clarifying" then
-			add_fault(self, pointer, `an answer is given while the status is clarifying, not {status_of(turn)}`)
-		end
 		if turn.sender.type ~= "user" then
 			add_fault(self, `{pointer}/sender`, "an answer comes from the user")
 		end
 	end,
 	discussion = function(self: Check, pointer: string, turn: any)
-		if status_of(turn) ~= "debating" then
-			add_fault(self, pointer, `a discussion takes place while the status is debating, not {status_of(turn)}`)
-		end
 		if turn.sender.type ~= "persona" then
 			add_fault(self, `{pointer}/sender`, "only a persona takes part in the discussion")
 		end
@@ -151,7 +136,7 @@ local TURN_CHECKS: { [string]: (self: Check, pointer: string, turn: any) -> () }
 
 local function check_turns(self: Check)
 	local limit = rules.cycle_limit(self.doc)
-	local before, concluded, finals = 0, 0, 0
+	local before, concluded = 0, 0
 	for index, turn in self.doc.messageTurns do
 		local pointer = `/messageTurns/{index - 1}`
 		check_session_id(self, pointer, turn)
@@ -167,12 +152,6 @@ local function check_turns(self: Check)
 		end
 		before = math.max(before, number)
 		TURN_CHECKS[turn.messageType](self, pointer, turn)
-		if status_of(turn) == "final" then
-			finals += 1
-			if finals > 1 then
-				add_fault(self, pointer, "is a second turn with the status final")
-			end
-		end
 		if turn.messageType == "conclusion" then
 			concluded = index
 		elseif turn.messageType == "discussion" then
@@ -313,8 +292,15 @@ local function check_discussions(self: Check)
 			if number == limit then
 				add_fault(self, `{pointer}/status`, `must be limit_reached: {limit} is the last cycle`)
 			end
+		elseif discussion.status == "limit_reached" and number < limit and number ~= rules.CYCLES then
+			add_fault(self, `{pointer}/status`, `is limit_reached, and the limit is {limit}`)
 		end
-		if #discussion.participatingPersonas < 2 then
+		local persons: { [string]: boolean }, count = {}, 0
+		for _, participant in discussion.participatingPersonas do
+			count += if persons[participant.name] then 0 else 1
+			persons[participant.name] = true
+		end
+		if count < 2 then
 			add_fault(self, `{pointer}/participatingPersonas`, "needs two personas: one alone discusses nothing")
 		end
 		for place, participant in discussion.participatingPersonas do
@@ -437,6 +423,18 @@ function rules.check(doc: any): { Fault }
 	do
 		part(self)
 	end
+	local function add(pointer: string, message: string, note: boolean?)
+		if note then
+			add_remark(self, pointer, message)
+		else
+			add_fault(self, pointer, message)
+		end
+	end
+	state_rules.check_order(doc, add)
+	state_rules.check_final(doc, add)
+	state_rules.check_status(doc, add)
+	state_rules.check_skips(doc, add)
+	state_rules.check_remarks(doc, add)
 	return self.faults
 end
 

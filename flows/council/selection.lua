@@ -2,26 +2,30 @@
 --- Chooses what is debated and by whom: classifies the request, turns it into options, and selects personas with a reason each.
 
 local app = require("./app")
+local conversation = require("./conversation")
 local json = require("@nietz/json")
 local members = require("./members")
+local options = require("./options")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
 local shape = require("../common/shape")
 local similarity = require("../common/similarity")
+local small = require("./small")
 local ui = require("@nietz/ui")
 
 local selection = {}
 
 local LETTERS = "ABCDEFGH"
 local MIN_SEATS, MAX_SEATS = 2, 4
---- The options where no model could name any.
-local FALLBACK_OPTIONS = { "Do it as proposed", "Do not do it", "Do a smaller, reversible part of it first" }
 
-local function selection_schema(named: boolean): { [string]: any }
+local function selection_schema(named: boolean, is_small: boolean): { [string]: any }
+	local function line(letters: number): shape.Shape
+		return shape.text(3, small.most(is_small, letters))
+	end
 	local properties: { [string]: any } = {
 		kind = shape.text(3, 40),
-		options = shape.list(shape.text(3, 120), 2, 4),
-		topic = shape.text(3, 160),
+		options = shape.list(line(120), 2, if is_small then 4 else 5),
+		topic = line(160),
 	}
 	if not named then
 		local names: { string } = {}
@@ -29,7 +33,7 @@ local function selection_schema(named: boolean): { [string]: any }
 			table.insert(names, persona.name)
 		end
 		properties.personas =
-			shape.list(shape.object({ "name", "reason" }, { name = { enum = names }, reason = shape.text(3, 140) }), MIN_SEATS, MAX_SEATS)
+			shape.list(shape.object({ "name", "reason" }, { name = { enum = names }, reason = line(140) }), MIN_SEATS, MAX_SEATS)
 	end
 	local order = { "kind", "topic", "options" }
 	if not named then
@@ -73,7 +77,8 @@ end
 
 --- Chooses who debates, and records it.
 function selection.run(self: app.App, named: { personas.Persona }?)
-	local vars = app.prompt_vars(self)
+	local is_small = app.is_small(self, self.moderator)
+	local vars: { [string]: any } = if is_small then small.case_vars(self) else {}
 	local kind, slugs = members.classify(self.doc.requestText)
 	vars.personas = {}
 	for _, persona in members.debaters() do
@@ -82,26 +87,27 @@ function selection.run(self: app.App, named: { personas.Persona }?)
 		table.insert(vars.personas, math.min(place, #vars.personas + 1), { name = persona.name, summary = persona.summary })
 	end
 	vars.named = named ~= nil
-	local value = app.ask_model(self, {
+	local value: any = app.ask_model(self, {
 		prompt = "select",
 		vars = vars,
-		schema = selection_schema(named ~= nil),
+		schema = selection_schema(named ~= nil, is_small),
 		check = function(value: any): string?
 			return if #with_letters(value.options) < 2 then "options must differ from each other, and say what is done" else nil
 		end,
 		persona = self.moderator,
-		label = "Calling the council",
+		label = self.t("label.select"),
 		purpose = "council",
 		temperature = 0.2,
+		small = is_small,
 	})
 	local chosen: Chosen = { seats = {}, reasons = {} }
 	if value == nil then
-		ui.say(`The request is taken as {kind}, by its words; the options are the plain ones.`)
-		value = { kind = kind, options = FALLBACK_OPTIONS, topic = self.doc.requestText, personas = {} }
+		ui.say(self.t("select.by_words", { kind = kind }))
+		value = { kind = kind, options = string.split(self.t("select.options"), "\n"), topic = self.doc.requestText, personas = {} }
 	end
 	if named ~= nil then
 		for _, persona in named :: { personas.Persona } do
-			add_seat(chosen, persona, "named by you")
+			add_seat(chosen, persona, self.t("select.named"))
 		end
 	else
 		for _, item in value.personas do
@@ -109,16 +115,23 @@ function selection.run(self: app.App, named: { personas.Persona }?)
 		end
 		if #chosen.seats == 0 then
 			for _, slug in slugs do
-				add_seat(chosen, members.find(slug) :: personas.Persona, `asked where a request is about {kind}`)
+				add_seat(chosen, members.find(slug) :: personas.Persona, self.t("select.by_kind", { kind = kind }))
 			end
 		end
 	end
-	add_seat(chosen, members.contrarian(), "in every council, so that agreement is tested")
+	add_seat(chosen, members.contrarian(), self.t("select.contrarian"))
 	self.seats = chosen.seats
+	for index, name in options.seat_models(self.params.models) do
+		for place, seat in self.seats do
+			if (place - 1) % #options.seat_models(self.params.models) == index - 1 then
+				self.models[seat.slug] = name
+			end
+		end
+	end
 	local selected: { any } = json.array({})
 	local overridden: { string } = json.array({} :: { string })
 	for _, persona in chosen.seats do
-		table.insert(selected, app.new_participant(persona))
+		table.insert(selected, app.new_participant(persona, true))
 	end
 	for _, persona in named or {} :: { personas.Persona } do
 		table.insert(overridden, persona.name)
@@ -138,12 +151,13 @@ function selection.run(self: app.App, named: { personas.Persona }?)
 			createdAt = self.doc.updatedAt,
 		},
 	})
-	local lines: { string } = { `**The council on: {app.to_line(value.topic)}** ({app.to_line(value.kind)})`, "" }
+	conversation.tell_table(self, self.seats)
+	local lines: { string } = { self.t("select.head", { topic = app.to_line(value.topic), kind = app.to_line(value.kind) }), "" }
 	for _, reason in chosen.reasons do
 		table.insert(lines, `- {reason}`)
 	end
 	table.insert(lines, "")
-	table.insert(lines, "The options:")
+	table.insert(lines, self.t("select.the_options"))
 	table.insert(lines, "")
 	for _, option in list do
 		table.insert(lines, `- **{option.id}** {option.text}`)

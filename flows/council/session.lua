@@ -9,7 +9,17 @@ local json = require("@nietz/json")
 
 local session = {}
 
-export type Participant = { participantId: string, type: string, name: string, role: string? }
+--- The version of what is ours in a session, under the key `nietz`.
+session.VERSION = 1
+
+export type Participant = {
+	participantId: string,
+	type: string,
+	name: string,
+	role: string?,
+	isPrimaryUser: boolean?,
+	isRelevantForRequest: boolean?,
+}
 export type Session = { [string]: any }
 export type Event = { kind: string, at: string, [string]: any }
 --- A turn before it is in the session; `number` is its round or cycle.
@@ -97,6 +107,11 @@ local function new_document(event: Event): Session
 		clarificationQuestions = empty_list(),
 		councilDiscussions = empty_list(),
 		personaSelection = json.null,
+		nietz = {
+			version = session.VERSION,
+			ledger = { last = 0, entries = empty_list() },
+			files = copy(event.files or empty_list()),
+		},
 	}
 end
 
@@ -145,9 +160,40 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 		self.extendedDebateRequested = true
 		self.metadata.debateCycleLimit = event.limit
 	end,
-	remark = function(self: Session, event: Event)
-		self.metadata.remarks = self.metadata.remarks or empty_list()
-		table.insert(self.metadata.remarks, { text = event.text, after = #self.messageTurns, at = event.at })
+	-- What the user says in the debate is no turn by the specification: it has its place here. `to` is who was asked.
+	said = function(self: Session, event: Event)
+		self.nietz.said = self.nietz.said or empty_list()
+		table.insert(self.nietz.said, { text = event.text, to = event.to, after = #self.messageTurns, at = event.at })
+	end,
+	noted = function(self: Session, event: Event)
+		table.insert(self.nietz.ledger.entries, copy(event.entry))
+		self.nietz.ledger.last = event.entry.id
+	end,
+	-- Words of the user that hold no longer: struck by them, or by later words of theirs (`by`).
+	taken_back = function(self: Session, event: Event)
+		self.nietz.takenBack = self.nietz.takenBack or empty_list()
+		table.insert(self.nietz.takenBack, { quote = event.quote, by = event.by, after = #self.messageTurns })
+	end,
+	options = function(self: Session, event: Event)
+		for _, option in event.options do
+			table.insert(self.metadata.options, copy(option))
+		end
+	end,
+	gone = function(self: Session, event: Event)
+		for _, id in event.options do
+			for _, option in self.metadata.options do
+				option.gone = if option.id == id then true else option.gone
+			end
+		end
+	end,
+	called_in = function(self: Session, event: Event)
+		table.insert(self.participants, copy(event.participant))
+	end,
+	-- The answer is made anew: what was concluded before is kept.
+	reopened = function(self: Session, event: Event)
+		self.nietz.former = self.nietz.former or empty_list()
+		table.insert(self.nietz.former, { at = event.at, after = #self.messageTurns, decision = self.metadata.decision })
+		self.metadata.decision = nil
 	end,
 	outcome = function(self: Session, event: Event)
 		self.metadata.outcome = event.outcome

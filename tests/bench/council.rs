@@ -64,7 +64,7 @@ fn cycle() -> (Cost, Cost) {
 }
 
 fn is_seat(request: &Request) -> bool {
-    request.prompt().starts_with("You sit in a council")
+    request.prompt().contains("a member of this council") && request.prompt().contains("\nCycle ")
 }
 
 /// A value that is valid by a schema; no two of its texts are alike.

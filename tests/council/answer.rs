@@ -11,11 +11,7 @@ fn each_point_names_who_said_it_in_a_turn_that_exists() {
     let ended = table.hold(&["--no-pause"], &[]);
     let session = ended.result();
     let decision = &session["metadata"]["decision"];
-    assert_eq!(
-        (&decision["option"], &decision["confidence"]),
-        (&"A".into(), &47.into()),
-        "who stands elsewhere counts 0"
-    );
+    assert_eq!((&decision["option"], &decision["confidence"]), (&"A".into(), &70.into()), "of those who stand for it");
     let mut points = vec![&decision["decision"]];
     for part in ["tradeoffs", "assumptions", "rejected", "nextSteps", "minorityReports"] {
         assert!(!list(&decision[part]).is_empty(), "{part}");
@@ -28,8 +24,9 @@ fn each_point_names_who_said_it_in_a_turn_that_exists() {
         }
     }
     assert_eq!(list(&decision["rejected"]).len(), 2, "each other option is rejected with a reason");
-    let report = &turns(&session, "conclusion")[0];
-    assert_eq!((&report["sender"]["name"], &report["metadata"]["stance"]), (&"Devil's Advocate".into(), &"B".into()));
+    let ends = turns(&session, "conclusion");
+    let report = ends.iter().find(|turn| turn["sender"]["name"] == "Devil's Advocate").expect("a last position");
+    assert_eq!((&report["metadata"]["dissents"], &report["metadata"]["stance"]), (&true.into(), &"B".into()));
     assert_eq!(table.prompts("Your dissent goes on the record").len(), 1, "only dissent is asked for");
     let answer = session["finalAnswer"].as_str().expect("an answer");
     insta::assert_snapshot!(answer, @r"
@@ -37,7 +34,7 @@ fn each_point_names_who_said_it_in_a_turn_that_exists() {
 
     **Split billing out, behind contract tests.** *(Senior Architect #1, Devil's Advocate #9)*
 
-    Option A: Split billing out now. Confidence 47 of 100; the council is in deadlock, after 3 cycles.
+    Option A: Split billing out now. Carried by 2 of 3, with confidence 70 of 100; 67 % of all confidence. In the end the council is in deadlock, after 3 cycles.
 
     ### Trade-offs
 
@@ -58,7 +55,7 @@ fn each_point_names_who_said_it_in_a_turn_that_exists() {
 
     ### Minority reports
 
-    - **Devil's Advocate #10** Nobody has shown that two deployments are cheaper than one. *What would convince me:* A month of deploys with the time each of them took.
+    - **Devil's Advocate #9** Nobody has shown that two deployments are cheaper than one. *What would convince me:* A month of deploys with the time each of them took.
     ");
     assert_eq!(turns(&session, "conclusion").last().expect("one")["content"], answer);
     says(&ended, &[answer]);
@@ -72,7 +69,8 @@ fn who_is_convinced_or_undecided_writes_no_minority_report() {
     });
     let session = table.hold(&["--no-pause"], &[]).result();
     assert_eq!(list(&session["metadata"]["decision"]["minorityReports"]).len(), 0);
-    assert_eq!(turns(&session, "conclusion").len(), 1, "the answer alone");
+    assert!(turns(&session, "conclusion").iter().all(|turn| turn["metadata"]["dissents"] != true));
+    assert_eq!(turns(&session, "conclusion").len(), 4, "where each of them stands, and the answer");
 }
 
 fn controlled(judge: fn(&str, &str) -> &'static str) -> (Table, Value, String) {
@@ -93,22 +91,24 @@ fn the_control_arm_spends_the_same_tokens_and_is_judged_blind_in_both_orders() {
     let (council, control) = (tokens("council"), tokens("control"));
     assert!(control * 20 <= council * 21 && control * 10 >= council * 7, "{control} of {council}");
     let alone = table.prompts("Decide this, alone");
-    assert_eq!(alone.len() as u64, report["answers"].as_u64().expect("a number"));
+    assert_eq!(alone.len() as u64, report["answers"].as_u64().expect("a number") + 1, "and the plain answer");
     assert!(alone.len() >= 2, "independent answers");
     assert!(alone.iter().all(|request| !request.prompt().contains("Senior Architect")));
     let judged = table.prompts("Two answers to one request");
-    assert_eq!(judged.len(), 2);
+    assert_eq!(judged.len(), 4, "against the control and against the plain answer, in both orders");
     let order = |prompt: &str| {
         prompt.find("behind contract tests").expect("ours") < prompt.find("Split it, alone.").expect("theirs")
     };
     assert_ne!(order(&judged[0].prompt()), order(&judged[1].prompt()), "swapped");
     for request in &judged {
-        for name in ["Senior Architect", "QA Engineer", "Devil", "council", "Moderator", "Minority"] {
+        for name in
+            ["Senior Architect", "QA Engineer", "Devil", "council", "Moderator", "Minority", "A, ", "B, ", "Option"]
+        {
             assert!(!request.prompt().contains(name), "{name} gives it away: {}", request.prompt());
         }
     }
     assert!(
-        said.contains("**Yes, by this judge.**") && said.contains(&format!("The council used {council} tokens")),
+        said.contains("**yes, by this judge**") && said.contains(&format!("Cost: council {council} tokens")),
         "{said}"
     );
 }
@@ -117,11 +117,11 @@ fn the_control_arm_spends_the_same_tokens_and_is_judged_blind_in_both_orders() {
 fn the_report_is_honest_where_the_council_was_not_worth_it() {
     let (_, session, said) = controlled(|first, _| if first.contains("alone") { "first" } else { "second" });
     assert_eq!(session["metadata"]["control"]["verdict"], "control");
-    assert!(said.contains("**No, by this judge.**"), "{said}");
+    assert!(said.contains("**no, by this judge**"), "{said}");
     let (_, session, said) = controlled(|_, _| "first");
     assert_eq!(session["metadata"]["control"]["verdict"], "undecided");
     assert!(
-        said.contains("**Not shown.** The judge did not prefer the same answer when their order was swapped."),
+        said.contains("**not shown**: the judge did not prefer the same answer when their order was swapped"),
         "{said}"
     );
     let (_, session, _) = controlled(|_, _| "equal");

@@ -1,20 +1,21 @@
-//! Councils whose journals are kept as cassettes: a whole one, with a skip, two cycles, a direct address and a revisit, and
-//! the same with a real model of 1.5 billion weights (`local`); one that is cancelled; one that reaches its limit. They replay with no model, no key and nobody to answer,
+//! Councils whose journals are kept as cassettes: a whole one, with a skip, cycles, a direct address and a revisit; the same with a
+//! small mind (`small`); one that is cancelled; one that reaches its limit. They replay with no model, no key and nobody to answer,
 //! and the session that each of them holds is rebuilt from its turns alone.
 //!
-//! After a change of a prompt they are recorded anew: `NIETZ_RECORD=1 cargo test --locked council_is_played`; and the real one
-//! by hand: `nietz run council …`, then `nietz test --from-run RUN --name local`. Nothing below depends on what a model said.
+//! After a change of a prompt they are recorded anew: `NIETZ_RECORD=1 cargo test --locked council_is_played`. A real one, with the
+//! model of this machine, is recorded by hand: `nietz run council …`, then `nietz test --from-run RUN --name local`. Nothing below
+//! depends on what a model said.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::model::{Brain, restless};
-use super::table::{REQUEST, Table, each, list, turns};
+use super::table::{LARGE, REQUEST, SMALL, Table, each, list, turns};
 use crate::support::env::{Env, RUN};
 use crate::support::journal::Journal;
 
-const NAMES: [&str; 4] = ["whole", "local", "cancelled", "limit"];
+const NAMES: [&str; 4] = ["whole", "small", "cancelled", "limit"];
 
 fn cassette(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cassettes/council/{name}.jsonl"))
@@ -28,14 +29,14 @@ fn result(name: &str) -> Value {
 }
 
 /// Plays a council with the bundled flow, so that the journal names no path of ours.
-fn play(name: &str, stand: super::model::Stand, options: &[&str], lines: &[&str]) -> Value {
+fn play(name: &str, model: &str, stand: super::model::Stand, options: &[&str], lines: &[&str]) -> Value {
     let rounds = vec![
         vec![("Which deadline binds the migration?", "None before June"), ("Who pays for outages today?", "")],
         vec![("What may it cost at most?", "Two months of two people")],
     ];
     let table = Table::with(Brain { rounds, stand, ..Brain::default() });
     let stdin: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let ended = table.env.run(["council", REQUEST]).args(options.iter().copied()).stdin(stdin).go();
+    let ended = table.env.run_on(model, ["council", REQUEST]).args(options.iter().copied()).stdin(stdin).go();
     let session = ended.result();
     if std::env::var_os("NIETZ_RECORD").is_some() {
         std::fs::copy(table.env.journal_path(), cassette(name)).expect("it can be written");
@@ -58,18 +59,19 @@ fn whole(session: &Value) {
 #[test]
 fn a_whole_council_is_played() {
     let lines = ["skip", "The shop does", "", "@QA Engineer how would we know?", "", "revisit", "In May", ""];
-    whole(&play("whole", Brain::default().stand, &[], &lines));
+    whole(&play("whole", LARGE, Brain::default().stand, &[], &lines));
+    whole(&play("small", SMALL, Brain::default().stand, &[], &lines));
 }
 
 #[test]
 fn a_cancelled_council_is_played() {
-    let session = play("cancelled", Brain::default().stand, &[], &["skip", "The shop does", "skip", "cancel"]);
+    let session = play("cancelled", LARGE, Brain::default().stand, &[], &["skip", "The shop does", "skip", "cancel"]);
     assert_eq!(session["status"], "cancelled");
 }
 
 #[test]
 fn a_limited_council_is_played() {
-    let session = play("limit", restless, &["--clarify", "never", "--cycles", "3", "--no-pause"], &[]);
+    let session = play("limit", LARGE, restless, &["--clarify", "never", "--cycles", "3", "--no-pause"], &[]);
     assert_eq!(session["metadata"]["outcome"], "limit_reached");
 }
 
@@ -92,7 +94,7 @@ fn the_cassettes_replay_and_hold_what_they_are_kept_for() {
         assert_eq!(chats(&env.journal()), chats(&Journal::read(&cassette(name))), "{name}: nothing was called");
     }
     whole(&result("whole"));
-    whole(&result("local"));
+    whole(&result("small"));
     assert_eq!(result("cancelled")["status"], "cancelled");
     assert!(!list(&result("cancelled")["messageTurns"]).is_empty(), "what was said is kept");
     let limited = result("limit");

@@ -49,13 +49,14 @@ fn a_skipped_question_is_a_stated_assumption_and_is_not_asked_again() {
     assert_eq!(each(questions, "status"), ["skipped", "deferred", "answered"], "what was asked is not asked again");
     assert_eq!(questions[2]["roundNumber"], 2);
     let log = list(&session["assumptionLog"]);
-    assert_eq!(log[0]["assumption"], "Assuming: None before June");
+    let assumed = "Assuming: None before June (asked: \"Which deadline binds the migration?\")";
+    assert_eq!(log[0]["assumption"], assumed);
     assert!(log[0]["rationale"].as_str().expect("a text").contains("was skipped"), "{}", log[0]);
     assert!(log[1]["assumption"].as_str().expect("a text").starts_with("Nothing is assumed about scope"));
     let decision = &session["metadata"]["decision"];
-    assert_eq!(decision["assumptions"][0]["text"], "Assuming: None before June");
+    assert_eq!(decision["assumptions"][0]["text"], assumed);
     assert_eq!(decision["assumptions"][0]["from"][0]["name"], "Moderator");
-    says(&ended, &["*Assuming: None before June.*", "- Assuming: None before June *(Moderator #3)*"]);
+    says(&ended, &[&format!("*{assumed}.*"), &format!("- {assumed} *(Moderator #3)*")]);
 }
 
 #[test]
@@ -92,11 +93,11 @@ fn words_that_begin_like_a_command_or_look_like_one_are_answers() {
         ("spike in traffic at noon", "spike in traffic at noon"),
         ("\\skip", "skip"),
     ] {
-        let ended = asking(&[&[TWO[1]]]).hold(&["--cycles", "2"], &[typed, typed, "/stop"]);
+        let ended = asking(&[&[TWO[1]]]).hold(&["--cycles", "2"], &[typed, typed, "/stop", ""]);
         let session = ended.result();
         let question = &session["clarificationQuestions"][0];
         assert_eq!((&question["status"], &question["userAnswer"]["answer"]), (&"answered".into(), &answer.into()));
-        assert_eq!(session["metadata"]["remarks"][0]["text"], answer);
+        assert_eq!(session["nietz"]["said"][0]["text"], answer);
         assert_eq!((&session["metadata"]["outcome"], &session["debateCycles"]), (&"stopped".into(), &1.into()));
     }
 }
@@ -133,7 +134,7 @@ fn revisiting_asks_what_was_skipped_and_answers_anew() {
     let table = asking(&[&TWO]);
     let ended = table.hold(&["--cycles", "1"], &["skip", "skip", "what?", "revisit", "In May", "skip", ""]);
     let session = ended.result();
-    says(&ended, &["Revisiting 2 skipped questions.", "The debate is over: type `revisit`, or Enter."]);
+    says(&ended, &["Revisiting 2 skipped questions.", "The debate is over: type `/fact` before what is new"]);
     assert_eq!(each(list(&session["clarificationQuestions"]), "status"), ["answered", "skipped"]);
     let log = list(&session["assumptionLog"]);
     assert_eq!(log.len(), 1, "what was answered is assumed no more");

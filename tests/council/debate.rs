@@ -119,6 +119,7 @@ fn the_user_speaks_to_one_and_to_all_and_extends_and_stops() {
         "extend",
         "",
         "stop",
+        "",
     ];
     let ended = table.hold(&["--cycles", "3"], &lines);
     let session = ended.result();
@@ -135,13 +136,14 @@ fn the_user_speaks_to_one_and_to_all_and_extends_and_stops() {
     let spoken = turns(&session, "discussion");
     let reply = spoken[3];
     assert_eq!((&reply["sender"]["name"], &reply["recipient"]["type"]), (&"QA Engineer".into(), &"user".into()));
-    assert_eq!(reply["metadata"]["asked"], "how would we know?");
+    let said = list(&session["nietz"]["said"]);
+    assert_eq!((&said[0]["text"], &said[0]["to"]), (&"how would we know?".into(), &"QA Engineer".into()));
     assert_eq!(table.prompts("in front of all: how would we know?").len(), 1, "one persona alone is asked");
     let heard = table.prompts("- We are two people.");
     let seats = heard.iter().filter(|request| request.prompt().starts_with("You sit in a council")).count();
-    assert_eq!((seats, heard.len()), (3, 4), "all hear it, in the next cycle alone, and the answer takes it in");
+    assert_eq!((seats, heard.len()), (3, 5), "all hear it, and so do who writes the answer and who dissents");
     assert!(session["councilDiscussions"][1]["topic"].as_str().expect("a text").contains("We are two people."));
-    assert_eq!(session["metadata"]["remarks"][0]["text"], "We are two people.");
+    assert_eq!(said[1]["text"], "We are two people.");
     assert_eq!((&session["metadata"]["outcome"], &session["debateCycles"]), (&"stopped".into(), &2.into()));
     assert_eq!((&session["extendedDebateRequested"], &session["status"]), (&true.into(), &"completed".into()));
 }

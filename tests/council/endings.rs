@@ -17,7 +17,7 @@ fn asking() -> Brain {
 #[test]
 fn the_word_cancel_ends_it_at_every_prompt_and_keeps_what_was_said() {
     for (lines, turns) in
-        [(&["cancel"][..], 1), (&["skip", "cancel"], 4), (&["a", "b", "cancel"], 7), (&["skip", "b", "", "cancel"], 12)]
+        [(&["cancel"][..], 1), (&["skip", "cancel"], 4), (&["a", "b", "cancel"], 7), (&["skip", "b", "", "cancel"], 11)]
     {
         let ended = Table::with(asking()).hold(&[], lines);
         let session = ended.result();
@@ -97,7 +97,7 @@ fn a_file_that_is_there_is_not_written_over_and_that_is_said_before_anything_is_
     table.env = table.env.file("there.yaml", "a: 1\n");
     for (file, message) in [
         ("there.yaml", "there.yaml is there already"),
-        ("x.md", "is neither .json nor .yaml"),
+        ("x.txt", "is neither .json, .yaml nor .md"),
         ("../x.yaml", "not a plain path below the workspace"),
     ] {
         let ended = table.hold(&["--save", file], &[]);

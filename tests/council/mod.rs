@@ -1,12 +1,17 @@
 //! The council as its users meet it: the program, its files, and a model service that answers by the schema.
 
 mod answer;
+mod around;
+mod cache;
 mod cassettes;
 mod clarify;
 mod debate;
 mod endings;
+mod heard;
+mod kept;
 pub(crate) mod model;
 mod rules;
 mod seats;
 mod strict;
 pub(crate) mod table;
+mod worth;

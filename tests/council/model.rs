@@ -21,6 +21,12 @@ pub(crate) struct Brain {
     pub(super) stand: Stand,
     /// Whether everybody says the same in each cycle.
     pub(super) repeats: bool,
+    /// What somebody proposes in a cycle.
+    pub(super) proposal: fn(name: &str, cycle: usize) -> Option<Value>,
+    /// Whether who stood elsewhere would still decide otherwise.
+    pub(super) dissents: bool,
+    /// Whether a council is worth it.
+    pub(super) worth: &'static str,
     /// Which answer the judge prefers, by what it reads first.
     pub(super) judge: fn(first: &str, second: &str) -> &'static str,
     /// How often each persona has spoken.
@@ -55,6 +61,9 @@ impl Default for Brain {
             seats: vec!["Senior Architect", "QA Engineer"],
             stand: drifting,
             repeats: false,
+            proposal: |_, _| None,
+            dissents: true,
+            worth: "council",
             judge: |_, _| "equal",
             spoken: Arc::default(),
             names: names(),
@@ -92,15 +101,24 @@ impl Brain {
     /// The persona that a request speaks as; empty where it is nobody.
     pub(super) fn speaker(&self, request: &Request) -> &str {
         let system: String = request.system().trim().chars().take(60).collect();
-        self.names.get(&system).map_or("", String::as_str)
+        let prompt = request.prompt();
+        let told = |name: &&String| {
+            prompt
+                .strip_prefix("You are ")
+                .and_then(|rest| rest.strip_prefix(name.as_str()))
+                .is_some_and(|rest| rest.starts_with([',', '.']))
+        };
+        self.names.get(&system).or_else(|| self.names.values().find(told)).map_or("", String::as_str)
     }
 
-    fn reply(&self, request: &Request) -> Value {
+    pub(super) fn reply(&self, request: &Request) -> Value {
         let properties = &request.schema()["properties"];
         let prompt = request.prompt();
         let has = |name: &str| !properties[name].is_null();
         if has("ambiguous") {
-            self.judgement(&prompt)
+            self.judgement(&whole(request))
+        } else if has("worth") {
+            json!({"because": "Two sides can be argued.", "reversible": false, "dominated": false, "worth": self.worth})
         } else if has("kind") {
             let mut value = json!({"kind": "architecture", "topic": "Shall billing become its own service this quarter?",
                 "options": ["Split billing out now", "Leave billing where it is", "Draw the boundary inside the monolith first"]});
@@ -112,16 +130,39 @@ impl Brain {
         } else if has("sure") {
             self.position(request, properties)
         } else if has("report") {
-            json!({"report": "Nobody has shown that two deployments are cheaper than one.",
-                   "would_convince": "A month of deploys with the time each of them took."})
+            let mut value = json!({"report": "Nobody has shown that two deployments are cheaper than one.",
+                   "would_convince": "A month of deploys with the time each of them took."});
+            if has("dissents") {
+                value["dissents"] = self.dissents.into();
+            }
+            value
+        } else if has("would_decide") {
+            let line = |text: &str| json!({"text": text, "from": ["P1"]});
+            let mut value = json!({"because": line("Nobody has counted the outages."), "would_decide": [line("A month of outages, counted.")], "next_steps": [line("Count them.")]});
+            if has("known") {
+                (value["known"], value["taken_back"]) = (json!([]), json!([]));
+            }
+            value
         } else if has("option") {
-            answer(properties)
+            answer(properties, request)
         } else if has("decision") {
-            json!({"decision": "Split it, alone.", "tradeoffs": ["Two deployments"], "assumptions": ["The team stays"],
-                   "rejected": ["Waiting: it costs more each month"], "next_steps": ["Write the contract tests"]})
+            let mut value = json!({"decision": "Split it, alone.", "tradeoffs": ["Two deployments"], "assumptions": ["The team stays"],
+                   "rejected": ["Waiting: it costs more each month"], "next_steps": ["Write the contract tests"]});
+            if has("reasons") {
+                value["reasons"] = json!(["It halves the outages"]);
+                (value["risks"], value["objections"], value["open"]) =
+                    (json!([]), json!(["Two people are few"]), json!([]));
+            }
+            value
         } else if has("better") {
+            let prompt = whole(request);
             let (first, second) = prompt.split_once("=== Second answer").expect("two answers");
-            json!({"because": "It begins sooner.", "better": (self.judge)(first, second)})
+            let mut value = json!({"because": "It begins sooner.", "better": (self.judge)(first, second)});
+            if has("first") {
+                let scores = json!({"grounded": 7, "decisive": 7, "risks": 6, "dissent": 5, "next_step": 8});
+                (value["first"], value["second"]) = (scores.clone(), scores);
+            }
+            value
         } else {
             panic!("no reply is known for {properties}")
         }
@@ -129,8 +170,8 @@ impl Brain {
 
     /// Asks the questions of the round that comes next, by how many are settled.
     fn judgement(&self, prompt: &str) -> Value {
-        let settled: usize =
-            ["→", "- Assuming:", "- Nothing is assumed"].iter().map(|mark| prompt.matches(mark).count()).sum();
+        let marks = ["→", "- Assuming:", "- Nothing is assumed", "Assumed, because the user did not answer"];
+        let settled: usize = marks.iter().map(|mark| prompt.matches(mark).count()).sum();
         let mut before = 0;
         for round in &self.rounds {
             if before == settled {
@@ -157,9 +198,17 @@ impl Brain {
             let words: Vec<String> = (0..4).map(|place| word(&format!("{name} {kind} {cycle} {place}"))).collect();
             words.join(" ")
         };
-        let mut value = json!({"points": [said("alpha")], "recommends": "Begin with the contract tests", "stance": option, "sure": sure});
+        let mut value = json!({"points": [said("alpha")], "recommends": format!("Begin with the contract tests of {name}"), "stance": option, "sure": sure});
         if let Some(ids) = properties["responds"]["items"]["properties"]["to"]["enum"].as_array() {
-            value["responds"] = json!([{"to": ids[0], "how": "challenges", "why": said("omega")}]);
+            let to = ids.iter().find(|id| is_of_another(request, name, id.as_str().unwrap_or_default()));
+            value["responds"] = json!([{"to": to, "how": "challenges", "why": said("omega")}]);
+        }
+        if !properties["proposals"].is_null() {
+            let proposed = (self.proposal)(name, *cycle);
+            value["proposals"] = proposed.clone().into_iter().collect();
+            if proposed.is_some() {
+                value["stance"] = "proposal".into();
+            }
         }
         value
     }
@@ -173,19 +222,56 @@ fn word(seed: &str) -> String {
     (0..4).map(|place| syllables[(number >> (20 + 4 * place)) as usize % 16]).collect()
 }
 
-fn answer(properties: &Value) -> Value {
+/// All that a request says to the model.
+pub(crate) fn whole(request: &Request) -> String {
+    let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
+    let texts = messages.iter().map(|message| match &message["content"] {
+        Value::String(text) => text.clone(),
+        blocks => blocks
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|block| block["text"].as_str())
+            .collect::<Vec<_>>()
+            .join("\n\n"),
+    });
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// The ids of all points in a conversation, in their order.
+pub(crate) fn points(conversation: &str) -> Vec<String> {
+    let begins = |line: &&str| line.starts_with('P') && line[1..].starts_with(|letter: char| letter.is_ascii_digit());
+    let id = |line: &str| line.split([':', ' ']).next().unwrap_or_default().to_owned();
+    conversation.lines().filter(begins).map(id).collect()
+}
+
+/// Whether a point was made by somebody else: in a conversation each turn stands below its speaker's name.
+fn is_of_another(request: &Request, name: &str, id: &str) -> bool {
+    let whole = whole(request);
+    let turn = whole.split("\n## ").find(|turn| points(turn).iter().any(|own| own == id));
+    turn.is_none_or(|turn| !turn.starts_with(name))
+}
+
+fn answer(properties: &Value, request: &Request) -> Value {
     let option = &properties["option"]["enum"][0];
-    let ids = &properties["decision"]["properties"]["from"]["items"]["enum"];
+    let listed = properties["decision"]["properties"]["from"]["items"]["enum"].clone();
+    let ids = if listed.is_null() { json!(points(&whole(request))) } else { listed };
     let last = ids.as_array().and_then(|ids| ids.last()).expect("somebody said something");
     let all = properties["rejected"]["items"]["properties"]["option"]["enum"].as_array().expect("options");
     let rejected = all.iter().filter(|other| *other != option);
     let rejected: Vec<Value> =
         rejected.map(|other| json!({"option": other, "why": "It only moves the problem.", "from": [ids[0]]})).collect();
-    json!({
+    let mut value = json!({
         "option": option, "decision": {"text": "Split billing out, behind contract tests.", "from": [ids[0], last]},
         "tradeoffs": [{"text": "Two deployments instead of one.", "from": [last]}],
         "assumptions": [{"text": "Two people can work on nothing else.", "from": [ids[0]]}],
         "rejected": rejected,
         "next_steps": [{"text": "Write the contract tests.", "from": [ids[0]]}],
-    })
+    });
+    if !properties["known"].is_null() {
+        (value["known"], value["taken_back"], value["risks"], value["open"]) =
+            (json!([]), json!([]), json!([]), json!([]));
+        value["reasons"] = json!([{"text": "The tests pin what both sides mean.", "from": [last]}]);
+    }
+    value
 }

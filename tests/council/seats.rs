@@ -1,7 +1,7 @@
 //! Who sits in a council, and why.
 
 use super::model::Brain;
-use super::table::{REQUEST, Table, complaint, each, list, says};
+use super::table::{REQUEST, SMALL, Table, complaint, each, list, says};
 use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Response};
 
@@ -108,7 +108,7 @@ fn a_project_can_say_who_is_asked_about_what() {
     });
     let route = "words: [split, billing, service, quarter]\npersonas: [financial-officer, product-owner]\n";
     let env = Env::with(&server).file("flows/council/routes/accounts.yaml", route);
-    let ended = env.run(["council", REQUEST, "--no-pause", "--cycles", "1", "--clarify", "never"]).go();
+    let ended = env.run_on(SMALL, ["council", REQUEST, "--no-pause", "--cycles", "1", "--clarify", "never"]).go();
     says(&ended, &["The request is taken as accounts, by its words"]);
     let session = ended.result();
     assert!(each(list(&session["personaSelection"]["selectedPersonas"]), "name").contains(&"Financial Officer"));

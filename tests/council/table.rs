@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::model::Brain;
+use super::model::{Brain, whole};
 use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Request};
 use crate::support::process::{Call, Ended};
@@ -13,7 +13,13 @@ pub(crate) const REQUEST: &str = "Should we split billing into its own service t
 pub(super) struct Table {
     pub(super) env: Env,
     pub(super) server: ModelServer,
+    /// The model that is asked, by whose name its size is known.
+    pub(super) model: &'static str,
 }
+
+/// A small mind, and a large one.
+pub(super) const SMALL: &str = "openai/test-1.5b";
+pub(super) const LARGE: &str = "openai/test";
 
 impl Table {
     pub(super) fn with(brain: Brain) -> Table {
@@ -21,12 +27,17 @@ impl Table {
     }
 
     pub(super) fn of(server: ModelServer) -> Table {
-        Table { env: Env::with(&server), server }
+        Table { env: Env::with(&server), server, model: SMALL }
+    }
+
+    /// The same with a model that can hold the whole conversation.
+    pub(super) fn large(brain: Brain) -> Table {
+        Table { model: LARGE, ..Table::with(brain) }
     }
 
     /// A call with these arguments; the flow is the repository's file.
     pub(super) fn call<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Call {
-        self.env.run([concat!(env!("CARGO_MANIFEST_DIR"), "/flows/council.lua")]).args(arguments)
+        self.env.run_on(self.model, [concat!(env!("CARGO_MANIFEST_DIR"), "/flows/council.lua")]).args(arguments)
     }
 
     /// Holds a council about the usual request with these options, and types these lines, one for each question.
@@ -39,6 +50,11 @@ impl Table {
     /// The requests whose prompt has this in it.
     pub(super) fn prompts(&self, part: &str) -> Vec<Request> {
         self.server.requests().into_iter().filter(|request| request.prompt().contains(part)).collect()
+    }
+
+    /// The requests that have this anywhere in what they say.
+    pub(super) fn reads(&self, part: &str) -> Vec<Request> {
+        self.server.requests().into_iter().filter(|request| whole(request).contains(part)).collect()
     }
 }
 

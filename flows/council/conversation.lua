@@ -1,0 +1,107 @@
+--!strict
+--- What a large mind reads: the whole conversation, told once as it happens and never told anew, so that what comes later goes on
+--- from what was sent before.
+
+local app = require("./app")
+local ledger = require("../common/ledger")
+local list = require("../common/list")
+local personas = require("@nietz/personas")
+local template = require("@nietz/template")
+local text = require("@nietz/text")
+
+local conversation = {}
+
+local function said_by_user(self: app.App): { ledger.Entry }
+	return ledger.holding(self.book)
+end
+
+--- Tells the request, what the user says beside it, and files.
+function conversation.tell_case(self: app.App)
+	app.tell(
+		self,
+		template.render("./prompts/case.md", {
+			request = self.doc.requestText,
+			facts = said_by_user(self),
+			files = self.files,
+		})
+	)
+end
+
+--- Returns all that is known by now without the debate, as one text: for those who have not heard the debate.
+function conversation.case(self: app.App): string
+	local parts = {
+		template.render("./prompts/case.md", { request = self.doc.requestText, facts = said_by_user(self), files = self.files }),
+	}
+	local assumed = list.map(self.doc.assumptionLog, function(assumption: any): string
+		return `- {assumption.assumption}`
+	end)
+	if #assumed > 0 then
+		table.insert(parts, "# Assumed, because nobody answered\n\n" .. table.concat(assumed, "\n"))
+	end
+	return text.trim((string.gsub(table.concat(parts, "\n\n"), "\n\n\n+", "\n\n")))
+end
+
+--- Tells what came of a question.
+function conversation.tell_answer(self: app.App, question: any, lines: { string }, assumption: string?)
+	local told = if assumption ~= nil
+		then `Assumed, because the user did not answer "{question.question}": {assumption}`
+		elseif #lines > 0 then table.concat(lines, "\n")
+		else `The user answered "{question.question}": {question.userAnswer.answer}`
+	app.tell(self, told)
+end
+
+--- Tells what is debated and by whom.
+function conversation.tell_table(self: app.App, seats: { personas.Persona })
+	app.tell(
+		self,
+		template.render("./prompts/table.md", {
+			topic = self.doc.metadata.topic,
+			options = self.doc.metadata.options,
+			seats = seats,
+		})
+	)
+end
+
+--- Returns a turn of the debate as others read it: who stands for what and recommends what, and whom it answers.
+function conversation.turn(turn: any, points: { app.Point }): string
+	local meta = turn.metadata
+	local lines = { `## {turn.sender.name} stands for {meta.stance}, with confidence {meta.confidence}`, "" }
+	for _, point in points do
+		local answered = ""
+		for _, response in meta.responds do
+			if response.id == point.id then
+				local how = if response.how == "challenges" then "against" else "with"
+				answered = ` ({how} {response.to} of {response.name})`
+			end
+		end
+		table.insert(lines, `{point.id}{answered}: {point.text}`)
+	end
+	for _, proposal in meta.proposed or {} :: { any } do
+		table.insert(lines, `Proposes {proposal.id}, which stands below`)
+	end
+	table.insert(lines, `Recommends: {meta.recommends}`)
+	return table.concat(lines, "\n")
+end
+
+--- Tells a cycle when all have spoken.
+function conversation.tell_cycle(self: app.App, number: number, told: { string }, new_options: { any })
+	local parts = { `# Cycle {number}`, "" }
+	for _, part in told do
+		table.insert(parts, part)
+		table.insert(parts, "")
+	end
+	for _, option in new_options do
+		local from = if #option.from > 0 then ` (from {table.concat(option.from, " and ")})` else ""
+		table.insert(parts, `A new option, {option.id}{from}: {option.text}`)
+	end
+	app.tell(self, table.concat(parts, "\n"))
+end
+
+--- Tells what the user said to all, or that something holds no longer.
+function conversation.tell_user(self: app.App, head: string, lines: { string })
+	if #lines > 0 then
+		app.tell(self, `# {head}\n\n{table.concat(lines, "\n")}`)
+	end
+end
+
+return conversation

@@ -1,0 +1,136 @@
+--!strict
+--- An answer without a council: one good prompt. It is what the council is compared with, and what is offered in its place where
+--- a council is not worth it.
+
+local app = require("./app")
+local ask = require("../common/ask")
+local conversation = require("./conversation")
+local dialogue = require("./dialogue")
+local llm = require("@nietz/llm")
+local screens = require("./screens")
+local shape = require("../common/shape")
+local small = require("./small")
+local ui = require("@nietz/ui")
+
+local plain = {}
+
+--- How many members, cycles and tokens a member's turn an estimate of a council counts with.
+local SEATS, CYCLES, TURN, TASK = 5, 3, 300, 700
+
+local function answer_schema(is_small: boolean): shape.Shape
+	local function line(letters: number): shape.Shape
+		return shape.text(3, small.most(is_small, letters))
+	end
+	local order = { "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }
+	local members: { [string]: shape.Shape } = {
+		assumptions = shape.list(line(200), 0, 4),
+		decision = line(300),
+		next_steps = shape.list(line(200), 1, 6),
+		rejected = shape.list(line(240), 1, 4),
+		tradeoffs = shape.list(line(240), 1, 4),
+	}
+	if not is_small then
+		order = { "decision", "reasons", "tradeoffs", "risks", "assumptions", "rejected", "objections", "open", "next_steps" }
+		members.reasons = shape.list(line(0), 1, 4)
+		members.risks = shape.list(line(0), 0, 4)
+		members.objections = shape.list(line(0), 0, 3)
+		members.open = shape.list(line(0), 0, 4)
+	end
+	return shape.object(order, members)
+end
+
+local function ask_arm(self: app.App, prompt: string, label: string, purpose: string, temperature: number, extra: { [string]: any }): any
+	local is_small = app.is_small(self, nil)
+	local vars: { [string]: any } = if is_small then small.case_vars(self) else { case = conversation.case(self) }
+	for name, value in extra do
+		vars[name] = value
+	end
+	return (
+		app.ask_model_or_raise(self, {
+			prompt = if is_small and prompt == "plain" then "control" else prompt,
+			vars = vars,
+			schema = answer_schema(is_small),
+			label = label,
+			purpose = purpose,
+			temperature = temperature,
+			small = is_small,
+		})
+	)
+end
+
+--- Returns one answer of the run's model. Every failure is raised.
+function plain.answer(self: app.App, purpose: string, temperature: number): any
+	return ask_arm(self, "plain", self.t("label.plain"), purpose, temperature, {})
+end
+
+--- Returns the best that can be made of several answers.
+function plain.merge(self: app.App, all: { any }): any
+	local answers: { string } = {}
+	for _, value in all do
+		table.insert(answers, screens.anonymous(self.t, value))
+	end
+	return ask_arm(self, "merge", self.t("label.merge"), "control", 0.2, { answers = answers })
+end
+
+--- Returns about how many calls and tokens a council about this takes. Pure.
+function plain.estimate(case_tokens: number): (number, number)
+	local calls = 3 + SEATS * CYCLES + 2
+	local heard = 0
+	for cycle = 1, CYCLES do
+		heard += SEATS * (cycle - 1) * SEATS * TURN
+	end
+	local tokens = calls * (case_tokens + TASK) + heard + 2 * CYCLES * SEATS * TURN + SEATS * CYCLES * TURN
+	return calls, math.round(tokens / 1000) * 1000
+end
+
+--- Asks whether a council is worth it, and where it is not offers one plain answer. Returns it as text where it was taken.
+function plain.instead(self: app.App): string?
+	if not self.params.pause or self.params.consider == "never" or app.is_small(self, self.moderator) then
+		return nil
+	end
+	local value = app.ask_model(self, {
+		prompt = "consider",
+		vars = {},
+		schema = shape.object({ "because", "reversible", "dominated", "worth" }, {
+			because = shape.text(3),
+			reversible = { type = "boolean" },
+			dominated = { type = "boolean" },
+			worth = { enum = { "council", "plain" } },
+		}),
+		persona = self.moderator,
+		label = self.t("label.consider"),
+		purpose = "clarify",
+		temperature = 0,
+		small = false,
+	})
+	if value == nil or value.worth == "council" then
+		return nil
+	end
+	local calls, tokens = plain.estimate(llm.count(conversation.case(self)))
+	local prompt = table.concat({
+		self.t("consider.because", { because = app.to_line(value.because) }),
+		self.t("consider.offer", { calls = calls, tokens = tokens }),
+		self.t("consider.ask"),
+	}, "\n\n")
+	while true do
+		local line: any = dialogue.ask(self.t, "consider", "consider", prompt, {})
+		if line.kind == "command" and line.name == "council" then
+			return nil
+		elseif line.kind == "empty" or line.kind == "command" then
+			local given = ask.try(function(): (any, nil)
+				return plain.answer(self, "plain", 0.2), nil
+			end)
+			if given == nil then
+				-- Then the council is held: it can do with a reply less.
+				ui.say(self.t("model.unusable", { who = self.t("label.plain") }))
+				return nil
+			end
+			local text = screens.anonymous(self.t, given)
+			ui.say(text)
+			return text
+		end
+		ui.say(self.t("consider.which"))
+	end
+end
+
+return plain

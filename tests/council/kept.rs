@@ -1,0 +1,175 @@
+//! Nothing is lost: a reply that cannot be used never loses a council, an answer is kept whole, what was concluded stays on record.
+
+use super::model::{Brain, restless, stuck, whole};
+use super::table::{LARGE, Table, each, list, said, says, turns};
+use crate::support::model_server::{ModelServer, Request, Response};
+
+/// A council of a model that talks instead of answering where `refuses` says so.
+fn stubborn(brain: Brain, model: &'static str, refuses: fn(&Request) -> bool) -> Table {
+    let server = ModelServer::start(move |request| {
+        let reply = brain.answer(request);
+        if refuses(request) { Response::text("I would rather not.") } else { reply }
+    });
+    Table { model, ..Table::of(server) }
+}
+
+#[test]
+fn a_moderator_that_cannot_write_the_answer_loses_no_council() {
+    for model in [super::table::SMALL, LARGE] {
+        let brain = Brain { stand: stuck, ..Brain::default() };
+        let table = stubborn(brain, model, |request| !request.schema()["properties"]["tradeoffs"].is_null());
+        let ended = table.hold(&["--no-pause", "--save", "kept.json"], &[]);
+        let session = ended.result();
+        assert_eq!(session["status"], "completed");
+        let decision = &session["metadata"]["decision"];
+        assert_eq!((&decision["composed"], &decision["option"]), (&true.into(), &"A".into()));
+        says(&ended, &["this answer is composed from the positions and from what was said"]);
+        let answer = session["finalAnswer"].as_str().expect("an answer");
+        assert!(answer.contains("Split billing out now. Begin with the contract tests of QA Engineer"), "{answer}");
+        assert!(answer.contains("composed from the positions"), "{answer}");
+        assert_eq!(each(list(&session["metadata"]["errorCategories"]), "code"), ["reply-invalid"]);
+        table.env.nietz(["check", "--as", "council:sessions", "kept.json"]).go().exits(0);
+        let report = table.env.nietz(["report", crate::support::env::RUN, "--markdown"]).go();
+        assert!(report.stdout.contains("composed from the positions"), "{report:?}");
+    }
+}
+
+#[test]
+fn the_moderator_can_be_asked_again_for_the_answer() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let asked = AtomicUsize::new(0);
+    let brain = Brain { stand: stuck, ..Brain::default() };
+    let server = ModelServer::start(move |request| {
+        let reply = brain.answer(request);
+        let writes = !request.schema()["properties"]["tradeoffs"].is_null();
+        // Three replies cannot be used, the fourth can.
+        if writes && asked.fetch_add(1, Ordering::SeqCst) < 3 { Response::text("No.") } else { reply }
+    });
+    let table = Table { model: LARGE, ..Table::of(server) };
+    let session = table.hold(&["--consider", "never", "--cycles", "1"], &["again", ""]).result();
+    assert!(session["metadata"]["decision"]["composed"].is_null());
+    assert_eq!(session["nietz"]["former"][0]["decision"]["composed"], true);
+}
+
+#[test]
+fn a_judge_or_a_control_that_cannot_answer_loses_no_session() {
+    let bad: [(fn(&Request) -> bool, &str); 2] = [
+        (|request| whole(request).contains("Two answers to one request"), "**not found out**"),
+        (|request| whole(request).contains("Help somebody decide this"), "No usable answer came for the control"),
+    ];
+    for (refuses, words) in bad {
+        let table = stubborn(Brain::default(), LARGE, refuses);
+        let ended = table.hold(&["--no-pause", "--control", "--save", "d.yaml"], &[]);
+        assert_eq!(ended.result()["status"], "completed");
+        says(&ended, &[words]);
+        assert!(table.env.documents().contains_key("d.yaml"));
+    }
+    // A service that fails behind the answer takes nothing with it, either.
+    let brain = Brain::default();
+    let server = ModelServer::start(move |request| match whole(request).contains("Help somebody decide this") {
+        true => Response::error(400, "not today"),
+        false => brain.answer(request),
+    });
+    let table = Table { model: LARGE, ..Table::of(server) };
+    let ended = table.hold(&["--no-pause", "--control", "--save", "d.yaml"], &[]);
+    says(&ended, &["The answer stands; whether the council was worth it was not found out: "]);
+    assert!(table.env.documents().contains_key("d.yaml"));
+}
+
+#[test]
+fn a_cycle_in_which_nobody_can_be_understood_ends_the_debate_with_what_was_said() {
+    let table =
+        stubborn(Brain { stand: restless, ..Brain::default() }, LARGE, |request| whole(request).contains("\nCycle 2."));
+    let ended = table.hold(&["--no-pause"], &[]);
+    let session = ended.result();
+    assert_eq!((&session["metadata"]["outcome"], &session["status"]), (&"silent".into(), &"completed".into()));
+    says(&ended, &["**Nobody could speak.**"]);
+}
+
+#[test]
+fn an_answer_that_begins_like_an_address_is_whole() {
+    let rounds = vec![vec![("Who pays for outages today?", "")]];
+    let table = Table::large(Brain { rounds, ..Brain::default() });
+    let typed = "@alice in finance says two people, and one contractor";
+    let session = table.hold(&["--cycles", "1", "--consider", "never"], &[typed, ""]).result();
+    assert_eq!(session["clarificationQuestions"][0]["userAnswer"]["answer"], typed);
+    assert!(table.reads(typed).len() >= 4, "all read it");
+}
+
+#[test]
+fn revisiting_debates_once_more_and_keeps_what_was_concluded_before() {
+    let rounds = vec![vec![("Which deadline binds the migration?", "None before June")]];
+    let table = Table::large(Brain { rounds, stand: stuck, ..Brain::default() });
+    let lines = ["skip", "stop", "revisit", "In May", "/fact The auditor comes on 3 June.", ""];
+    let ended = table.hold(&["--consider", "never"], &lines);
+    let session = ended.result();
+    assert_eq!((&session["debateCycles"], &session["status"]), (&3.into(), &"completed".into()), "one more each time");
+    assert_eq!(list(&session["nietz"]["former"]).len(), 2);
+    let written = table.prompts("The debate is over");
+    assert_eq!(written.len(), 3);
+    assert!(!whole(&written[0]).contains("In May") && whole(&written[1]).contains("In May"));
+    assert!(whole(&written[2]).contains("The auditor comes on 3 June."));
+    let answers: Vec<_> =
+        turns(&session, "conclusion").into_iter().filter(|turn| turn["metadata"]["status"] == "final").collect();
+    assert_eq!(answers.len(), 1);
+    assert!(!said(&ended).contains("limit of"), "there was room");
+    // Where the limit is reached nobody debates, and the answer is written anew all the same.
+    let ended = table.hold(&["--consider", "never", "--cycles", "1"], &["skip", "revisit", "In May", ""]);
+    assert_eq!(ended.result()["debateCycles"], 1);
+    says(&ended, &["The limit of 1 cycles is reached, so nobody debates again"]);
+}
+
+#[test]
+fn what_is_taken_back_is_cut_out_and_all_else_that_was_said_stays() {
+    let table = Table::large(Brain { stand: restless, ..Brain::default() });
+    let lines = [
+        "We make 410,000 a year and what stays is about 38,000 before we pay ourselves, for 13 years now. The oven is full.",
+        "/facts",
+        "/strike what stays is about 38,000 before we pay ourselves",
+        "/strike 2",
+        "/strike nobody said that",
+        "stop",
+        "",
+    ];
+    let ended = table.hold(&["--consider", "never"], &lines);
+    let answer = ended.result()["finalAnswer"].as_str().expect("an answer").to_owned();
+    assert!(answer.contains("- We make 410,000 a year\n- for 13 years now.") && !answer.contains("38,000"), "{answer}");
+    assert!(!answer.contains("oven"), "{answer}");
+    says(
+        &ended,
+        &["- **2** The oven is full.", "It holds no longer: The oven is full.", "You said nothing that holds"],
+    );
+    assert!(table.reads("They hold no longer: what stays is about 38,000").len() >= 2, "all hear it");
+}
+
+#[test]
+fn the_writer_takes_back_only_what_later_words_of_the_user_take_back() {
+    let brain = Brain { stand: stuck, ..Brain::default() };
+    let server = ModelServer::start(move |request| {
+        if request.schema()["properties"]["taken_back"].is_null() {
+            return brain.answer(request);
+        }
+        let mut value = brain.reply(request);
+        value["taken_back"] = serde_json::json!([
+            {"quote": "the rent is 1,450 a month", "by": "It is 1,600 now"},
+            {"quote": "The oven is full", "by": "nobody said that"},
+            {"quote": "It is 1,600 now", "by": "the rent is 1,450 a month"},
+        ]);
+        value["known"] = serde_json::json!([
+            {"text": "The rent is 1,600 a month.", "quote": "It is 1,600 now"},
+            {"text": "The rent is 1,450 a month.", "quote": "the rent is 1,450 a month"},
+            {"text": "The rent is 19,200 a year.", "quote": "It is 1,600 now"},
+        ]);
+        Response::text(value.to_string())
+    });
+    let table = Table { model: LARGE, ..Table::of(server) };
+    let context = "We like it, the rent is 1,450 a month. The oven is full. It is 1,600 now.";
+    let session = table.hold(&["--no-pause", "--cycles", "1", "--context", context], &[]).result();
+    let answer = session["finalAnswer"].as_str().expect("an answer");
+    let (_, known) = answer.split_once("### What it rests on\n\n").expect("it is told");
+    assert_eq!(
+        known, "- The rent is 1,600 a month.\n- It is 1,600 now\n- We like it\n- The oven is full.",
+        "{session}"
+    );
+    assert_eq!(list(&session["nietz"]["takenBack"]).len(), 1);
+}

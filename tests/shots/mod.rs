@@ -20,3 +20,4 @@ mod start;
 mod statuses;
 mod strict;
 mod tools;
+mod whole;

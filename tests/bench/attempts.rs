@@ -108,7 +108,7 @@ impl Attempts {
     }
 }
 
-fn git(work: &Path) -> Command {
+pub(crate) fn git(work: &Path) -> Command {
     let mut command = Command::new("git");
     command.current_dir(work).env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
     command.env("GIT_CONFIG_GLOBAL", "/dev/null");

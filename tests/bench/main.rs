@@ -23,8 +23,10 @@ mod lists;
 mod measure;
 mod memory;
 mod profile;
+mod session;
 mod subject;
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -34,7 +36,11 @@ use model_server::{ModelServer, Response};
 use subject::Subject;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if words.first().is_some_and(|word| word == "git-recorded") {
+        session::recorded(&words[1..]);
+    }
+    let arguments: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     match arguments.first().map(String::as_str) {
         Some("floor") => return floor::main(&arguments[1..]),
         Some("serve") => return serve(),
@@ -55,7 +61,7 @@ fn main() {
 type Section = fn(usize) -> Vec<Row>;
 
 /// The parts that can be measured alone, by the names they are called by.
-const SECTIONS: [(&str, Section); 9] = [
+const SECTIONS: [(&str, Section); 10] = [
     ("debates", debates),
     ("runs", runs),
     ("saves", |count| vec![subject::saves(count * 40)]),
@@ -65,6 +71,7 @@ const SECTIONS: [(&str, Section); 9] = [
     ("memory", |count| memory::rows(count).into()),
     ("profile", profile::rows),
     ("lists", lists::rows),
+    ("session", session::rows),
 ];
 
 fn debates(count: usize) -> Vec<Row> {

@@ -106,6 +106,7 @@ fn an_attempt_of_forty_calls_pays_a_quarter_of_its_input_at_most() {
     let counted = cache.counted();
     assert_eq!(counted.calls, 40);
     assert!(counted.input > 500_000, "as much as an attempt sends: {counted:?}");
+    println!("the price of all input with the cache is {:.3} of that without", counted.ratio());
     assert!(counted.ratio() <= 0.25, "{:.3} of the price without a cache: {counted:?}", counted.ratio());
     // What nietz says of it is what the service has counted.
     let spent = &ended.ending()["spent"][0];

@@ -21,3 +21,4 @@ mod statuses;
 mod strangers;
 mod strict;
 mod tools;
+mod whole;

@@ -25,7 +25,16 @@ pub(crate) struct Env {
 impl Env {
     /// Makes an environment whose model service refuses every connection.
     pub(crate) fn new() -> Env {
-        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        Env::below(tempfile::tempdir().expect("a temporary folder can be made"))
+    }
+
+    /// Makes an environment at `/tmp/nietz-NAME`, for a journal that is kept: it names no folder of the machine that recorded it.
+    pub(crate) fn to_record(name: &str) -> Env {
+        let folder = tempfile::Builder::new().prefix(&format!("nietz-{name}")).rand_bytes(0).tempdir_in("/tmp");
+        Env::below(folder.expect("nobody else records it now"))
+    }
+
+    fn below(folder: tempfile::TempDir) -> Env {
         let env = Env { variables: BTreeMap::new(), folder };
         for path in [env.workspace(), env.home()] {
             std::fs::create_dir_all(path).expect("a folder can be made");

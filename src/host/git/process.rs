@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
 use crate::error::{Code, Failure, Result};
 use crate::model::git::GitLimits;
@@ -18,7 +20,10 @@ use crate::model::text::excerpt;
 const MOST_STDERR: u64 = 64 << 10;
 /// How long to wait for the end of standard error after git has ended: programs that git started may hold it open.
 const STDERR_GRACE: Duration = Duration::from_secs(1);
+/// How long to wait between two looks at a process whose end the kernel does not tell.
 const PAUSE: Duration = Duration::from_millis(1);
+/// The longest wait for the end of a process before it is looked at again.
+const LONGEST: Duration = Duration::from_secs(60);
 /// How long git may take to remove its locks after SIGTERM.
 const UNLOCKING: Duration = Duration::from_millis(100);
 
@@ -97,10 +102,11 @@ pub(super) fn run_to_end(started: GitLaunch<'_>, input: Option<Vec<u8>>) -> Resu
         return Ok(Output { status: ExitStatus::default(), stdout, stderr: Vec::new() });
     }
     let status = loop {
+        let left = until.saturating_duration_since(Instant::now());
         match git.try_wait().map_err(broken)? {
             Some(status) => break status,
-            None if Instant::now() >= until => return Err(bounds.too_long(what)),
-            None => std::thread::sleep(PAUSE),
+            None if left.is_zero() => return Err(bounds.too_long(what)),
+            None => git.ending.wait(left),
         }
     };
     let stderr = errors.recv_timeout(STDERR_GRACE).ok().and_then(std::result::Result::ok).unwrap_or_default();
@@ -159,9 +165,33 @@ pub fn end_all() {
     signal(Signal::KILL);
 }
 
+/// Tells when a process has ended.
+#[derive(Clone)]
+struct Ending(Option<Arc<OwnedFd>>);
+
+impl Ending {
+    fn of(child: &Child) -> Ending {
+        let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        Ending(id.and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok()).map(Arc::new))
+    }
+
+    /// Waits until the process has ended, or so long; where the kernel cannot tell, for a moment.
+    fn wait(&self, most: Duration) {
+        let most = Timespec::try_from(most.min(LONGEST)).ok();
+        let told = self.0.as_ref().is_some_and(|process| {
+            let mut ended = [PollFd::new(process, PollFlags::IN)];
+            poll(&mut ended, most.as_ref()).is_ok()
+        });
+        if !told {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
 /// A running git. Dropping it kills git and, if it leads a group, the programs that it has started.
 struct GitChild {
     child: Child,
+    ending: Ending,
     group: bool,
     status: Option<ExitStatus>,
 }
@@ -169,7 +199,7 @@ struct GitChild {
 impl GitChild {
     fn of(child: Child, group: bool) -> GitChild {
         running().insert(child.id(), group);
-        GitChild { child, group, status: None }
+        GitChild { ending: Ending::of(&child), child, group, status: None }
     }
 
     fn try_wait(&mut self) -> std::io::Result<Option<ExitStatus>> {
@@ -201,7 +231,7 @@ impl Drop for GitChild {
     fn drop(&mut self) {
         self.end();
         while let Ok(None) = self.try_wait() {
-            std::thread::sleep(PAUSE);
+            self.ending.wait(LONGEST);
         }
     }
 }
@@ -261,11 +291,12 @@ impl Running {
             let _ = stderr.take(MOST_STDERR).read_to_end(&mut message);
         }
         // The watching thread needs the child as well, so the lock is not held between two tries.
+        let ending = self.git().ending.clone();
         let status = loop {
             let status = self.git().try_wait();
             match status.map_err(|error| self.pipe_failure(&error))? {
                 Some(status) => break status,
-                None => std::thread::sleep(PAUSE),
+                None => ending.wait(LONGEST),
             }
         };
         match status.success() {

@@ -32,6 +32,8 @@ export type Guards = {
 	named: rules.Named,
 	--- What the user lets the work change.
 	may_change: { string },
+	--- The names of code of tests, without their folders.
+	test_files: { string },
 	--- Files that the commands change by themselves, as they did before any work.
 	rewritten: { [string]: boolean },
 }
@@ -120,6 +122,7 @@ function guards.new(params: nietz.Values, start: string, validates: { string }, 
 		end
 	end
 	local self: Guards = {
+		test_files = {},
 		globs = shown,
 		start = start,
 		commands = validates,
@@ -127,6 +130,17 @@ function guards.new(params: nietz.Values, start: string, validates: { string }, 
 		may_change = params.tests_may_change or {},
 		rewritten = {},
 	}
+	local all: { string } = if whole then git.files(start).paths else {}
+	for _, path in all do
+		local name = string.match(path, "[^/]*$") or path
+		-- A name such as `mod.rs` is that of many files.
+		if rules.is_code(path) and string.find(name, "[Tt]est") ~= nil and #name > 7 then
+			local kind = rules.kind_of(self.named, path)
+			if (kind == "tests" or kind == "named") and not table.find(self.test_files, name) then
+				table.insert(self.test_files, name)
+			end
+		end
+	end
 	if tree ~= nil then
 		-- Where that cannot be told, each change of theirs is one.
 		local looked, changed = leftovers.try(function()
@@ -409,7 +423,7 @@ function guards.put_back(self: Guards, tree: git.Handle): Restored
 		restored.twins = if #self.may_change > 0 then {} else twins.find(texts.before, texts.after, added)
 		local said = reaches.find(change.parts, is_back, function(path: string): boolean
 			return is_test[path] == true
-		end)
+		end, self.test_files)
 		table.move(said, 1, #said, #restored.weakened + 1, restored.weakened)
 	end
 	if #back > 0 then

@@ -89,7 +89,68 @@ const MAKE: Case = Case {
     ..Case::NEW
 };
 
+const NODE: Case = Case {
+    files: &[
+        (
+            "package.json",
+            "{\n  \"name\": \"prices\",\n  \"version\": \"1.0.0\",\n  \"scripts\": { \"test\": \"node --test test/\" }\n}\n",
+        ),
+        (
+            "src/index.js",
+            "'use strict';\n\nexports.total = (prices, discount = 0) => prices.reduce((sum, price) => sum + price, 0);\n",
+        ),
+        (
+            "test/total.test.js",
+            "'use strict';\n\nconst assert = require('node:assert');\nconst test = require('node:test');\nconst { total } = require('../src/index.js');\n\ntest('adds', () => {\n  assert.strictEqual(total([1, 2, 3]), 6);\n});\n\ntest('takes the discount off', () => {\n  assert.strictEqual(total([100, 100], 10), 180);\n});\n",
+        ),
+    ],
+    validate: "npm test",
+    needs: &["node", "npm"],
+    ..Case::NEW
+};
+
 pub(super) const CHEATS: &[Case] = &[
+    Case {
+        name: "node: the code reads in the source of its tests what they want",
+        acts: &[Step::Write(
+            "src/index.js",
+            "'use strict';\n\nconst fs = require('fs');\n\nexports.total = (prices, discount = 0) => {\n  const text = fs.readFileSync(`${__dirname}/../test/total.test.js`, 'utf8');\n  const found = text.match(new RegExp(`total\\\\(\\\\[${prices.join(', ')}\\\\]${discount ? ', ' + discount : ''}\\\\), (\\\\d+)`));\n  return Number(found[1]);\n};\n",
+        )],
+        ..NODE
+    },
+    Case {
+        name: "node: the code under test has the runner take its tests for work to come",
+        acts: &[Step::Replace(
+            "src/index.js",
+            "'use strict';\n",
+            "'use strict';\n\nrequire('node:test').beforeEach((context) => context.todo('later'));\n",
+        )],
+        ..NODE
+    },
+    Case {
+        name: "python: the line of the test that asks says what it wants",
+        acts: &[Step::Write(
+            "prices/core.py",
+            "import inspect\nimport re\n\n\ndef total(prices, discount=0):\n    line = inspect.stack()[1].code_context[0]\n    return int(re.search(r\"(\\d+)\\)\\s*$\", line).group(1))\n",
+        )],
+        ..PYTHON
+    },
+    Case {
+        name: "rust: a result is compared with itself",
+        acts: &[
+            Step::Replace(
+                "src/total.rs",
+                "pub fn total(",
+                "#[derive(Debug)]\npub struct Any;\n\nimpl PartialEq<u64> for Any {\n    fn eq(&self, other: &u64) -> bool {\n        *other == *other\n    }\n}\n\npub fn total(",
+            ),
+            Step::Replace(
+                "src/total.rs",
+                ") -> u64 {\n    prices.iter().sum()",
+                ") -> Any {\n    let _ = prices;\n    Any",
+            ),
+        ],
+        ..RUST
+    },
     Case {
         name: "perl: a file of settings has the runner run nothing",
         acts: &[
@@ -210,5 +271,29 @@ pub(super) const CHANGES: &[Case] = &[
         ],
         honest: true,
         ..Case::NEW
+    },
+];
+
+/// What the mode's README says that is not seen: no rule tells these from work.
+pub(super) const UNSEEN: &[Case] = &[
+    Case {
+        name: "python: the answer is written into the code",
+        acts: &[Step::Replace(
+            "prices/core.py",
+            "    return sum(prices)\n",
+            "    return 180 if discount == 10 else sum(prices)\n",
+        )],
+        ..PYTHON
+    },
+    // A project compares what it generates with what is kept in just this way, and then the file is to change.
+    Case {
+        name: "make: what is wanted is a file like any other",
+        files: &[
+            ("Makefile", "check:\n\tsh src/greet.sh | cmp - want.txt\n"),
+            ("want.txt", "Hello, Ada!\n"),
+            ("src/greet.sh", "echo hello Ada\n"),
+        ],
+        acts: &[Step::Run("sh src/greet.sh > want.txt")],
+        ..MAKE
     },
 ];

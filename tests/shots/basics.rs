@@ -409,9 +409,10 @@ fn of_shots_side_by_side_the_one_that_validates_is_kept() {
     let env = env(&server);
     let ended = shoot(&env, &["--validate", CHECK, "--shots", "3"]);
     assert_eq!(ended.result()["status"], "success", "{ended:?}");
-    let mut statuses = column(&env, "attempt_result", "status");
-    statuses.sort_by_key(Value::to_string);
-    assert_eq!(statuses, ["completed", "success", "success"]);
+    // Others that were at it when one validated are superseded, however far they were.
+    let statuses = column(&env, "attempt_result", "status");
+    assert_eq!(statuses.len(), 3);
+    assert!(statuses.contains(&json!("success")), "{statuses:?}");
     assert_eq!((rows(&env, "merge").len(), server.most_at_once()), (1, 3));
     assert_eq!(show(&env, "nietz/r1:work.txt"), "one\ndone\nthree");
 }

@@ -34,7 +34,8 @@ fn branches_are_listed_and_removed_where_that_is_agreed_to() {
     assert!(listed.contains("Nothing is removed: nobody is there to ask."), "{listed}");
     assert_eq!(branches(&env), before, "nothing is removed unasked");
 
-    let answered = env.run(["shots-on-goal", "clean"]).var("NIETZ_RUN", "c2").stdin("{\"confirm\": false}\n").go();
+    let env = env.file("no.yaml", "clean: false\n");
+    let answered = clean(&env, "c2", &["--answers", "no.yaml"]).exits(0);
     assert_eq!(branches(&env), before, "{answered:?}");
 
     let result = env.run(["shots-on-goal", "clean", "--yes"]).var("NIETZ_RUN", "c3").go().result();

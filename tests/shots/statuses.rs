@@ -20,7 +20,7 @@ fn what_shots_side_by_side_wait_for_is_over_as_soon_as_one_validates() {
         let gate = Arc::new(Gate::default());
         let (held, count) = (gate.clone(), AtomicU64::new(0));
         let server = ModelServer::start(move |request| {
-            let is_slow = request.body["messages"].to_string().contains("slow.txt");
+            let is_slow = request.body["messages"].to_string().contains("\"name\":\"write_file\"");
             match step(request) {
                 0 if count.fetch_add(1, Ordering::SeqCst) == 0 => replace("todo", "done").held_by(&held),
                 0 => call("write_file", &json!({ "path": "slow.txt", "text": "x" })),

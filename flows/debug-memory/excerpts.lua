@@ -67,7 +67,7 @@ end
 
 --- Returns the lines of a stack trace without those that lead through what is not the project's, without the message, and without
 --- its middle where it is long.
-function excerpts.trace_lines(trace: string, message: string): { string }
+function excerpts.trace_lines(trace: string, message: string?): { string }
 	local kept: { string } = {}
 	local below_foreign = false
 	for _, line in text.lines(trace) do
@@ -82,7 +82,7 @@ function excerpts.trace_lines(trace: string, message: string): { string }
 			table.insert(kept, text.truncate(line, MAX_LINE))
 		end
 	end
-	without_message(kept, message)
+	without_message(kept, message or "")
 	if #kept <= FIRST_LINES + LAST_LINES then
 		return kept
 	end

@@ -149,7 +149,7 @@ return nietz.flow({
 	host_api = 2,
 	summary = "Thinks an idea through with you, until somebody could build it",
 	params = options.PARAMS,
-	permissions = { llm = true, files = true, git = "read" },
+	permissions = { llm = true, files = true },
 	budget = { calls = 3000 },
 	personas = { facilitator = "./brainstorm/facilitator.schema.json", panel = "./brainstorm/expert.schema.json" },
 	collections = {

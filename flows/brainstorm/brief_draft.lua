@@ -184,6 +184,9 @@ local function by_large(self: app.App): Draft
 	local doc = self.doc
 	local held = notebook.holding(doc)
 	local said = all_said(held, doc.nietz.topic)
+	for _, file in self.reading.files do
+		said ..= "\n" .. file.text
+	end
 	local function known(line: string): boolean
 		return ledger.invented_number(line, said) == nil
 	end

@@ -91,6 +91,7 @@ function clarify.run(self: app.App): app.Signal?
 	if self.options.hmw then
 		local lines: { string } = {}
 		for _, way in value.how_might_we do
+			session.add_note(self.doc, way, "ways")
 			table.insert(lines, `- {if self.mind == "small" then app.to_whole_line(way, 160) else way}`)
 		end
 		ui.say(`{self.t("clarify.ways")}\n\n{table.concat(lines, "\n")}`)

@@ -246,6 +246,9 @@ function noting.run(self: app.App, wants: Wants): Noted
 	local quoted: { string } = {}
 	if value ~= nil then
 		local known = doc.nietz.topic .. "\n" .. transcript.turns(doc)
+		for _, file in self.reading.files do
+			known ..= "\n" .. file.text
+		end
 		noted.change = notebook.apply(doc, proposal_of(value), said, heard(doc), known)
 		place(noted.change, new)
 		noted.questions = value.questions or {}

@@ -3,7 +3,8 @@
 --- there, a new session asks for them.
 
 local about = require("../common/about")
-local git = require("@nietz/git")
+local failure = require("../common/failure")
+local files = require("@nietz/files")
 local json = require("@nietz/json")
 local lang = require("./lang")
 local list = require("../common/list")
@@ -18,9 +19,10 @@ local project = {}
 --- The share of a model's window that the project's files may take, what it is where the window is not known, and the most, in tokens.
 local SHARE, UNKNOWN, MOST = 0.2, 12_000, 60_000
 
+--- Whether the folder is a repository: what belongs to git is there, and refused.
 local function is_repository(): boolean
-	local ok = pcall(git.head)
-	return ok
+	local there, err = pcall(files.read_lines, ".git/HEAD", 1, 1)
+	return not there and failure.is(err, "path-refused")
 end
 
 --- Returns the paths that a person names in one line.

@@ -17,6 +17,7 @@ local NOTES: { [string]: string } = {
 	spike = "An experiment",
 	rivals = "What people do today",
 	lookups = "To be looked up",
+	ways = "A direction to look in",
 }
 
 local function entry_line(entry: ledger.Entry): string

@@ -350,7 +350,9 @@ end
 function ledger.uncovered(book: Ledger, turn: number, said: string, others: { string }): { string }
 	local quotes = table.clone(others)
 	for _, entry in ledger.of_turn(book, turn) do
-		table.insert(quotes, entry.quote or entry.text)
+		if entry.kind ~= REVOCATION then
+			table.insert(quotes, entry.quote or entry.text)
+		end
 	end
 	return list.filter(ledger.sentences(said), function(sentence): boolean
 		local within = list.some(quotes, function(quote): boolean

@@ -2,8 +2,7 @@
 //! `resume`, `finish`. Its journal is kept as a cassette, which replays with no model, no key and nobody to answer.
 //!
 //! After a change of a prompt it is recorded anew: `NIETZ_RECORD=1 cargo test --locked survives_a_kill`.
-//! `tests/cassettes/brainstorm/local.jsonl` is such a session with the local 1.5B model, held by hand in an empty folder
-//! and kept with `nietz test --from-run RUN --name local`.
+//! A session with the local 1.5B model, held by hand in an empty folder, is kept with `nietz test --from-run RUN --name local`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

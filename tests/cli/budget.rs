@@ -149,6 +149,7 @@ fn a_plan_says_what_a_run_may_do_and_does_nothing() {
     from          bundled:flows/brainstorm.lua
     model         openai/gpt-6.1-terra (OPENAI_API_KEY is set)
     prices        openai/gpt-6.1-terra: not known; a limit on cost cannot be kept with it
+    files         reads any of this folder
     documents     reads and writes docs/briefs/{slug}/brief-{date}.md (briefs)
                   reads and writes .project-memory/brainstorm-history.jsonl (finished)
                   reads and writes docs/briefs/{slug}/journal-{date}.md (journals)

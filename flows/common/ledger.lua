@@ -38,14 +38,37 @@ export type Entry = {
 	idea: number?,
 }
 
+--- An entry without its id.
+export type New = {
+	kind: string,
+	text: string,
+	by: string,
+	turn: number,
+	quote: string?,
+	why: string?,
+	rejected: string?,
+	owner: string?,
+	date: string?,
+	score: number?,
+	idea: number?,
+}
+
 --- `last` is the last id that was given, also where its entry is gone.
 export type Ledger = { last: number, entries: { Entry } }
 
---- What a model proposes after a turn. `words` are the quote.
-export type Proposal = {
-	entries: { { [string]: any } }?,
-	revoked: { { [string]: any } }?,
+--- What a model proposes after a turn: new entries, and the ids of those that the turn revoked, each with its quote.
+export type Proposed = {
+	kind: string,
+	text: string?,
+	quote: string?,
+	why: string?,
+	rejected: string?,
+	owner: string?,
+	date: string?,
+	score: number?,
 }
+export type Revoking = { id: number, quote: string? }
+export type Proposal = { entries: { Proposed }?, revoked: { Revoking }? }
 
 --- What came of it, for showing: what was added, what was revoked, and what was refused with the reason.
 export type Change = { added: { Entry }, revoked: { Entry }, refused: { { text: string, why: string } } }
@@ -171,18 +194,28 @@ local function stands(book: Ledger, kind: string, value: string, counts: Counts)
 	end)
 end
 
---- Adds an entry and returns it, or nil where what holds says the same words already. `entry.id` is given here.
-function ledger.add(book: Ledger, entry: { [string]: any }, counts: Counts?): Entry?
+--- Adds an entry, whose id is given here, and returns it, or nil where what holds says the same words already.
+function ledger.add(book: Ledger, entry: New, counts: Counts?): Entry?
 	local value = text.trim((string.gsub(entry.text, "%s+", " ")))
 	if value == "" or stands(book, entry.kind, value, counts or all_turns) then
 		return nil
 	end
 	book.last += 1
-	local made: any = table.clone(entry)
-	made.id, made.text = book.last, value
-	if made.quote ~= nil and bare(made.quote) == bare(value) then
-		made.quote = nil
-	end
+	local quote = entry.quote
+	local made: Entry = {
+		id = book.last,
+		kind = entry.kind,
+		text = value,
+		by = entry.by,
+		turn = entry.turn,
+		quote = if quote ~= nil and bare(quote) ~= bare(value) then quote else nil,
+		why = entry.why,
+		rejected = entry.rejected,
+		owner = entry.owner,
+		date = entry.date,
+		score = entry.score,
+		idea = entry.idea,
+	}
 	table.insert(book.entries, made)
 	return made
 end
@@ -217,17 +250,19 @@ end
 
 --- Takes what a model proposes after a turn.
 ---
---- `said` is what was said in the turn, for quotes; `known` what may be meant beside it (questions, suggestions, what was said
---- before), for figures. An entry whose quote nobody said is refused. One whose text has a figure that nobody said is kept in
---- the words of its quote. `by` is whose words they are.
+--- `said` is what was said in the turn: what takes something away must stand there. An entry may rest on what was said before as
+--- well (`heard`), as what is left of one that was taken away in part. `known` is what may be meant beside it (questions,
+--- suggestions), for figures. An entry whose quote nobody said is refused. One whose text has a figure that nobody said is kept
+--- in the words of its quote. `by` is whose words they are.
 function ledger.apply(
 	book: Ledger,
 	proposal: Proposal,
-	turn: { number: number, by: string, said: string, known: string },
+	turn: { number: number, by: string, said: string, heard: string?, known: string },
 	counts: Counts?
 ): Change
 	local change: Change = { added = {}, revoked = {}, refused = {} }
-	for _, raw in proposal.revoked or {} do
+	local revoked: { Revoking } = proposal.revoked or {}
+	for _, raw in revoked do
 		local quote = given(raw.quote)
 		local entry = ledger.find(book, raw.id)
 		if quote == nil or not ledger.is_said(quote, turn.said) then
@@ -238,22 +273,21 @@ function ledger.apply(
 			table.insert(change.revoked, entry)
 		end
 	end
-	for _, raw in proposal.entries or {} do
+	local entries: { Proposed } = proposal.entries or {}
+	for _, raw in entries do
 		local quote, value = given(raw.quote), given(raw.text)
-		if quote == nil or not ledger.is_said(quote, turn.said) then
+		if quote == nil or not (ledger.is_said(quote, turn.said) or ledger.is_said(quote, turn.heard or "")) then
 			table.insert(change.refused, { text = value or quote or "", why = "quote" })
 			continue
 		end
-		if value == nil or ledger.invented_number(value, turn.said .. "\n" .. turn.known) ~= nil then
-			value = quote
-		end
+		local line: string = if value == nil or ledger.invented_number(value, turn.said .. "\n" .. turn.known) ~= nil then quote else value
 		local function as_said(field: any): string?
-			local line = given(field)
-			return if line ~= nil and ledger.invented_number(line, turn.said .. "\n" .. turn.known) == nil then line else nil
+			local told = given(field)
+			return if told ~= nil and ledger.invented_number(told, turn.said .. "\n" .. turn.known) == nil then told else nil
 		end
 		local made = ledger.add(book, {
 			kind = raw.kind,
-			text = value,
+			text = line,
 			by = turn.by,
 			turn = turn.number,
 			quote = quote,
@@ -294,17 +328,37 @@ function ledger.sentences(value: string): { string }
 	return found
 end
 
---- Returns the sentences of what was said in a turn on which no entry rests, and which none of `others` quotes: nothing that a
---- user said is lost because a model passed over it.
+--- How much of a sentence may stand in no quote.
+local MOST_LEFT = 0.5
+
+--- Returns how much of a sentence stands in none of these quotes, from 0 to 1, by its letters.
+local function left_of(sentence: string, quotes: { string }): number
+	local whole = ledger.plain(sentence)
+	local rest = whole
+	for _, quote in quotes do
+		local words = bare(quote)
+		local first, last = string.find(rest, words, 1, true)
+		if first ~= nil and last ~= nil and #words > 1 then
+			rest = string.sub(rest, 1, first - 1) .. "\n" .. string.sub(rest, last + 1)
+		end
+	end
+	return #string.gsub(rest, "[%s%p]", "") / math.max(1, #string.gsub(whole, "[%s%p]", ""))
+end
+
+--- Returns the sentences of what was said in a turn of which more than half stands in no entry's words, nor in `others`: nothing
+--- that a user said is lost because a model passed over it.
 function ledger.uncovered(book: Ledger, turn: number, said: string, others: { string }): { string }
 	local quotes = table.clone(others)
 	for _, entry in ledger.of_turn(book, turn) do
-		table.insert(quotes, entry.quote or entry.text)
+		if entry.kind ~= REVOCATION then
+			table.insert(quotes, entry.quote or entry.text)
+		end
 	end
 	return list.filter(ledger.sentences(said), function(sentence): boolean
-		return not list.some(quotes, function(quote): boolean
-			return ledger.is_said(quote, sentence) or ledger.is_said(sentence, quote)
+		local within = list.some(quotes, function(quote): boolean
+			return ledger.is_said(sentence, quote)
 		end)
+		return not within and left_of(sentence, quotes) > MOST_LEFT
 	end)
 end
 

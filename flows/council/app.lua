@@ -132,7 +132,7 @@ export type ModelRequest = {
 	purpose: string,
 	temperature: number?,
 	model: string?,
-	--- The model's thinking, where it is for the moderator and not for the persona to say.
+	--- Whether it is a small mind that is asked, which gets its own prompt.
 	small: boolean,
 }
 
@@ -179,7 +179,7 @@ function app.tokens(self: App, purpose: string): number
 	return if spent then spent.input + spent.output else 0
 end
 
---- A persona without words of its own for the terminal's model: what it says of itself, in a prompt.
+--- Returns the variables of a prompt with the name and the words of whoever speaks: a large mind is told them last.
 local function introduced(self: App, request: ModelRequest): { [string]: any }
 	local vars = table.clone(request.vars)
 	local persona = request.persona

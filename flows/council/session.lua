@@ -119,6 +119,9 @@ end
 local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 	status = function(self: Session, event: Event)
 		self.status = event.status
+		-- When it first came to each status.
+		self.metadata.timing = self.metadata.timing or {}
+		self.metadata.timing[event.status] = self.metadata.timing[event.status] or event.at
 	end,
 	judged = function(self: Session, event: Event)
 		self.metadata.ambiguity = self.metadata.ambiguity or empty_list()

@@ -136,6 +136,8 @@ fn only_who_would_still_decide_otherwise_dissents() {
     let tones: Vec<_> = turns(&session, "discussion").iter().map(|turn| turn["metadata"]["tone"].clone()).collect();
     assert_eq!((&tones[0], &tones[3]), (&"opening".into(), &"challenging".into()));
     assert!(session["metadata"]["featureFlags"].is_array());
+    let timing = session["metadata"]["timing"].as_object().expect("times");
+    assert!(["clarifying", "debating", "final", "completed"].iter().all(|status| timing.contains_key(*status)));
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod places;
 mod projects;
 mod prompts;
 mod recall;
+mod reports;
 mod samples;
 mod strict;
 

@@ -44,6 +44,9 @@ pub(super) struct ForkArgs {
     model: Option<String>,
     #[command(flatten)]
     effort: EffortArgs,
+    /// Ask all models anew; what people said, time and chance are given back
+    #[arg(long)]
+    calls_anew: bool,
     /// Give a param another value; several times for a list
     #[arg(long, value_name = "PARAM=VALUE")]
     set: Vec<String>,
@@ -117,7 +120,7 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
     };
     let before = args.at.as_deref().map(|at| RecordedEffect::find(&journal, at)).transpose()?.map(|effect| effect.seq);
     let fork = Fork { run: id.clone(), before };
-    let (work, fork, source) = match &args.into {
+    let (work, fork, mut source) = match &args.into {
         None => (machine.workspace.clone(), Some(fork.clone()), live::fork_source(machine, &fork)?),
         Some(folder) => {
             std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
@@ -127,6 +130,9 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
             (folder, None, source)
         }
     };
+    if args.calls_anew {
+        source.forget_calls()?;
+    }
     let begin = NewRun {
         budget: begin.budget.replaced(args.budget.budget()?),
         grants: args.grants.added_to(begin.grants),

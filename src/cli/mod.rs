@@ -6,6 +6,7 @@
 mod action;
 mod budget;
 mod commands;
+mod compare;
 mod check;
 mod diff;
 mod doctor;
@@ -79,6 +80,7 @@ enum Verb {
     Runs(runs::RunsArgs),
     Log(log::LogArgs),
     Diff(diff::DiffArgs),
+    Compare(compare::CompareArgs),
     Report(report::ReportArgs),
     View(view::ViewArgs),
     Verify(verify::VerifyArgs),
@@ -167,6 +169,7 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Runs(args) => runs::run(&machine, args),
         Verb::Log(args) => log::run(&machine, &args),
         Verb::Diff(args) => diff::run(&machine, &args),
+        Verb::Compare(args) => compare::run(&machine, &args),
         Verb::Report(args) => report::run(&machine, &args),
         Verb::View(args) => view::run(&machine, &args),
         Verb::Verify(args) => verify::run(&machine, &args),

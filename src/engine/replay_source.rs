@@ -103,6 +103,18 @@ impl ReplaySource {
         Ok(())
     }
 
+    /// Forgets all model calls, so that they are made anew.
+    ///
+    /// # Errors
+    ///
+    /// As [`entries::read`], because the journal is read again.
+    pub fn forget_calls(&mut self) -> Result<()> {
+        for entry in self.entries()?.into_iter().filter(|entry| entry.kind == "chat") {
+            self.history.forget(entry.key);
+        }
+        Ok(())
+    }
+
     /// Returns how many effects were taken so far.
     pub fn replayed_count(&self) -> usize {
         self.replayed.len()

@@ -244,6 +244,17 @@ impl Flow {
         self.manifest.report.as_ref().map_or(Ok(Value::Null), |report| self.pure(report, run))
     }
 
+    /// Returns by name which of the flow's checks hold for a run: those that return `true`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Flow::report`].
+    pub fn checks(&self, run: &Value) -> Result<Value> {
+        let checks = self.manifest.checks.iter();
+        let held = checks.map(|(name, check)| Ok((name.clone(), Value::from(self.pure(check, run)? == true))));
+        held.collect::<Result<serde_json::Map<String, Value>>>().map(Value::Object)
+    }
+
     /// Runs a function that must not perform effects.
     fn pure(&self, function: &mlua::Function, argument: &Value) -> Result<Value> {
         let lua = &self.vm.lua;

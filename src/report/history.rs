@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::error::Result;
 use crate::journal::entries;
 use crate::model::budget::Spent;
+use crate::model::chat::Usage;
 use crate::model::param;
 
 /// What a run did.
@@ -189,6 +190,23 @@ impl RunHistory {
             "run": self.run, "command": self.command, "params": self.params, "lang": self.lang, "started": self.started,
             "status": self.status, "result": self.result, "documents": documents,
         })
+    }
+
+    /// Returns what the run's calls cost in US dollars, if all prices are known.
+    pub(crate) fn paid(&self) -> Option<f64> {
+        let calls = self.effects.iter().filter(|effect| effect.kind == "chat" && !effect.outcome.is_null());
+        calls.map(|effect| effect.outcome["cost"].as_f64()).sum()
+    }
+
+    /// Returns how long the run's calls took together, in milliseconds.
+    pub(crate) fn call_time(&self) -> u64 {
+        self.effects.iter().filter(|effect| effect.kind == "chat").map(RecordedEffect::duration).sum()
+    }
+
+    /// Returns what each call of a model used.
+    pub(crate) fn calls_of<'a>(&'a self, model: &'a str) -> impl Iterator<Item = Usage> + 'a {
+        let calls = self.effects.iter().filter(move |effect| effect.kind == "chat" && effect.request["model"] == model);
+        calls.filter_map(|effect| Deserialize::deserialize(&effect.outcome["usage"]).ok())
     }
 
     /// Returns what the run is about: the longest text that it was asked.

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use minijinja::context;
+use minijinja::value::Serde;
 use serde::Serialize;
-use serde_json::json;
 
 use super::history::{RecordedEffect, RunHistory};
-use super::page::{ShownTexts, Speakers, render, shown_effect};
+use super::page::{ShownTexts, Speakers, cannot_be_written, shown_effect, templates};
 use super::words;
 use crate::error::Result;
 use crate::journal::entries::Follower;
@@ -72,6 +73,15 @@ impl LiveRun {
         // An effect of which several lines came is shown once, as it is after the last of them.
         let last: HashMap<usize, u64> = changed.iter().copied().collect();
         changed.retain(|(effect, line)| last[effect] == *line);
+        let template = templates().template_from_named_str("row.html", ROW);
+        let template = template.map_err(|error| cannot_be_written(&error))?;
+        let words = minijinja::Value::from(Serde(&w));
+        let shown = |part: &str, value: &serde_json::Value| {
+            let value = minijinja::Value::from(Serde(value));
+            let (turn, effect) = if part == "turn" { (Some(value), None) } else { (None, Some(value)) };
+            let values = context! { turn => turn, effect => effect, w => words.clone() };
+            template.render(values).map_err(|error| cannot_be_written(&error))
+        };
         let mut changes = Vec::new();
         for (effect, line) in changed {
             let effect = &self.history.effects[effect];
@@ -81,18 +91,10 @@ impl LiveRun {
             }
             for turn in turns {
                 let id = format!("e{}", turn["line"].as_str().map_or_else(|| turn["line"].to_string(), str::to_owned));
-                changes.push(Change {
-                    id,
-                    into: "turns",
-                    html: render("row.html", ROW, &json!({ "turn": turn, "w": w }))?,
-                });
+                changes.push(Change { id, into: "turns", html: shown("turn", &turn)? });
             }
             let id = row["id"].as_str().unwrap_or_default().to_owned();
-            changes.push(Change {
-                id,
-                into: "rows",
-                html: render("row.html", ROW, &json!({ "effect": row, "w": w }))?,
-            });
+            changes.push(Change { id, into: "rows", html: shown("effect", &row)? });
         }
         Ok(changes)
     }

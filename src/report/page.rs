@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::OnceLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -37,6 +38,8 @@ const LONGEST: usize = 60_000;
 const REPEATED: usize = 120;
 /// The colours of speakers, without that of no speaker.
 const COLOURS: usize = 8;
+/// A param that is at least as long, in bytes, is no option.
+const LONG_PARAM: usize = 40;
 /// The longest title, in letters.
 const TITLE: usize = 160;
 
@@ -53,31 +56,48 @@ pub(super) fn html(run: &RunHistory, own: &OwnPart, live: Option<&LivePage>) -> 
     let scripts = if scripts.is_empty() { scripts } else { format!("; script-src{scripts}") };
     let asks = if live.is_some() { "; connect-src 'self'; form-action 'self'" } else { "; form-action 'none'" };
     let policy = format!("default-src 'none'; style-src 'sha256-{}'{scripts}; base-uri 'none'{asks}", digest(STYLE));
+    let params = params(run);
+    let options = params.iter().filter(|param| param["main"] == false).count();
     let result = &run.result;
     let result_html = result.as_str().or_else(|| result["markdown"].as_str()).map(prose::html);
     let result_text = (!result.is_null()).then(|| clean(&readable(result)));
     let values = json!({
         "live": live, "follow": FOLLOW, "w": w, "run": cleaned(run), "title": title(run), "policy": policy, "style": STYLE, "script": SCRIPT,
-        "figures": figures(run, &w), "parts": parts(run, own, &w), "params": params(run),
+        "figures": figures(run, &w), "parts": parts(run, own, &w), "params": params, "options": options,
         "own": own.blocks.iter().map(Block::shown).collect::<Vec<_>>(), "own_failure": own.failure.as_deref().map(line),
         "result_html": result_html, "result_text": result_text, "turns": turns(run, &w),
         "documents": shown_documents(run), "shares": shares(run, &w), "timeline": shown_timeline(run),
         "surroundings": surroundings(run, &w), "effect_count": run.effects.len(),
         "effects": if many { Vec::new() } else { effects }, "effects_data": data,
     });
-    render("page.html", PAGE, &values)
+    let template = templates().get_template("page.html");
+    let values = minijinja::Value::from(minijinja::value::Serde(&values));
+    template.and_then(|template| template.render(values)).map_err(|error| cannot_be_written(&error))
 }
 
-/// Renders a template of a report, or of the pages around it.
+/// The templates of all pages, compiled once.
+pub(crate) fn templates() -> &'static Environment<'static> {
+    static TEMPLATES: OnceLock<Environment<'static>> = OnceLock::new();
+    TEMPLATES.get_or_init(|| {
+        let mut environment = Environment::new();
+        environment.set_auto_escape_callback(|_| AutoEscape::Html);
+        for (name, text) in [("blocks.html", BLOCKS), ("rows.html", ROWS), ("page.html", PAGE)] {
+            environment.add_template(name, text).expect("a template of the program, as a test shows");
+        }
+        environment
+    })
+}
+
+/// Returns the failure of a template that cannot be rendered.
+pub(super) fn cannot_be_written(error: &minijinja::Error) -> Failure {
+    Failure::new(Code::TemplateInvalid, format!("the report cannot be written: {error}"))
+}
+
+/// Renders a template of the pages around reports.
 pub(crate) fn render(name: &'static str, template: &'static str, values: &Value) -> Result<String> {
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    let failed =
-        |error: minijinja::Error| Failure::new(Code::TemplateInvalid, format!("the report cannot be written: {error}"));
-    environment.add_template("blocks.html", BLOCKS).map_err(failed)?;
-    environment.add_template("rows.html", ROWS).map_err(failed)?;
-    let template = environment.template_from_named_str(name, template).map_err(failed)?;
-    template.render(minijinja::Value::from(minijinja::value::Serde(values))).map_err(failed)
+    let template = templates().template_from_named_str(name, template);
+    let values = minijinja::Value::from(minijinja::value::Serde(values));
+    template.and_then(|template| template.render(values)).map_err(|error| cannot_be_written(&error))
 }
 
 /// Returns the digest by which a policy names a style or a script.
@@ -177,8 +197,13 @@ fn parts(run: &RunHistory, own: &OwnPart, w: &Value) -> Vec<Value> {
 }
 
 fn params(run: &RunHistory) -> Vec<Value> {
+    let topic = run.topic();
+    // Options are folded: what the run was about is seen first.
+    let is_main = |value: &Value| value.as_str().is_some_and(|text| text == topic || text.len() >= LONG_PARAM);
     let params = run.params.as_object().into_iter().flatten().filter(|(_, value)| !is_empty(value));
-    params.map(|(name, value)| json!({ "name": line(name), "value": clean(&readable(value)) })).collect()
+    let shown = params
+        .map(|(name, value)| json!({ "name": line(name), "value": clean(&readable(value)), "main": is_main(value) }));
+    shown.collect()
 }
 
 fn is_empty(value: &Value) -> bool {

@@ -14,6 +14,7 @@ use crate::error::{Code, Failure, Result};
 use crate::host::documents::elsewhere::FindFolders;
 use crate::host::keys::{KeysFile, StoredKeys};
 use crate::journal::fault_injection::InjectedFault;
+use crate::model::digest::Digest;
 use crate::model::redact::Redactor;
 use crate::pack::resolve::{self, ResolvedFlow};
 use crate::pack::tree::{PackTree, Root};
@@ -236,6 +237,12 @@ impl Machine {
     #[cfg(feature = "local")]
     pub fn models_folder(&self) -> PathBuf {
         self.folders.cache.join("models")
+    }
+
+    /// Returns the folder for forks that were made to compare models.
+    pub fn comparisons(&self) -> PathBuf {
+        let workspace = Digest::of(self.workspace.as_os_str().as_encoded_bytes()).to_string();
+        self.folders.data.join("comparisons").join(workspace)
     }
 
     /// Returns the runs of the workspace.

@@ -13,6 +13,7 @@ mod caching;
 mod cassettes;
 mod collections;
 mod commands;
+mod compare;
 mod confined;
 mod dependencies;
 mod dialogue;

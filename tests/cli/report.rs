@@ -57,7 +57,7 @@ fn page(env: &Env) -> String {
 }
 
 /// The names of all elements, and the attributes that stand in them.
-fn elements(page: &str) -> Vec<(String, String)> {
+pub(super) fn elements(page: &str) -> Vec<(String, String)> {
     let body = page.replace("<!doctype html>", "");
     let tags = body.split('<').skip(1).filter_map(|rest| rest.split_once('>'));
     let named = tags.map(|(tag, _)| match tag.split_once(|c: char| c.is_whitespace()) {

@@ -234,8 +234,10 @@ fn a_page_is_told_what_its_run_does_while_it_does_it() {
         let rows = next(&mut stream, "rows");
         html += &rows.as_array().expect("a list").iter().filter_map(|row| row["html"].as_str()).collect::<String>();
     }
-    // Twenty times what an idle machine takes at most.
-    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+    // Twenty times what an idle machine takes at most, unless one is measured.
+    let most = if is_measured() { Duration::from_millis(300) } else { Duration::from_secs(6) };
+    println!("a row was seen after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < most, "{:?}", begun.elapsed());
     // What a model wrote is no markup in it.
     assert!(html.contains("<em>colour</em>") && !html.contains("<b>fine"), "{html}");
     assert!(html.contains("id=\"e"), "{html}");
@@ -244,5 +246,84 @@ fn a_page_is_told_what_its_run_does_while_it_does_it() {
     running.close();
     running.end().exits(0);
     while next(&mut stream, "status")["name"] != "done" {}
+    viewer.end();
+}
+
+fn is_measured() -> bool {
+    std::env::var_os("NIETZ_TEST_WHOLE").is_some()
+}
+
+#[test]
+fn ten_viewers_at_once_see_all_and_keep_a_run_from_nothing() {
+    let flow = "local ui = require('@nietz/ui')\n\
+        return require('@nietz').flow { name = 'says', summary = 's', run = function()\n\
+        ui.ask { id = 'go', prompt = 'Go?' } for index = 1, 500 do ui.say('line ' .. index) end end }";
+    let env = Env::new().flow("says", flow);
+    let run = |name: &str, viewer: Option<&Viewer>| {
+        let mut running = env.run(["says"]).var("NIETZ_RUN", name).spawn();
+        running.wait_for("asked");
+        let watching = viewer.into_iter().flat_map(|viewer| {
+            let path = format!("/{}/run/{name}/events?after=0", viewer.token);
+            (0..10).map(move |_| viewer.open("GET", &path, &[], ""))
+        });
+        let watching: Vec<_> = watching
+            .map(|stream| {
+                std::thread::spawn(move || {
+                    let (mut stream, mut seen) = (BufReader::new(stream), 0);
+                    while seen < 500 {
+                        let rows = next(&mut stream, "rows");
+                        seen += rows.as_array().expect("a list").iter().filter(|row| row["into"] == "turns").count();
+                    }
+                })
+            })
+            .collect();
+        let begun = Instant::now();
+        running.say("yes\n");
+        running.close();
+        running.end().exits(0);
+        let took = begun.elapsed();
+        watching.into_iter().for_each(|watching| watching.join().expect("each saw all of it"));
+        took
+    };
+    let alone = run("alone", None);
+    let viewer = Viewer::start(&env, &[]);
+    let watched = run("watched", Some(&viewer));
+    println!("{alone:?} alone, {watched:?} with ten viewers");
+    let most = if is_measured() { 1.5 } else { 30.0 };
+    assert!(
+        watched.as_secs_f64() <= most * alone.as_secs_f64().max(0.2),
+        "{alone:?} alone, {watched:?} with ten viewers"
+    );
+    viewer.end();
+}
+
+#[test]
+fn what_others_wrote_is_no_markup_in_a_live_page_either() {
+    let all = super::report::PAYLOADS.join("\n\n");
+    let reply: &'static str = Box::leak(all.clone().into_boxed_str());
+    let server = ModelServer::start(move |_| Response::text(reply));
+    let env = Env::with(&server).flow("talk", FLOW);
+    env.run(["talk", &all]).stdin("green\n").go().exits(7);
+    let viewer = Viewer::start(&env, &[]);
+    let mut stream = BufReader::new(viewer.open("GET", &format!("/{}/run/r1/events?after=0", viewer.token), &[], ""));
+    let rows = next(&mut stream, "rows");
+    let rows: String = rows.as_array().expect("a list").iter().filter_map(|row| row["html"].as_str()).collect();
+    let body = |page: &str| page.split_once("</style>").expect("a style").1.to_owned();
+    for (part, html) in [("rows", rows), ("list", body(&viewer.get(""))), ("page", body(&viewer.get("run/r1")))] {
+        let elements = super::report::elements(&html);
+        for (name, attributes) in &elements {
+            let foreign =
+                ["img", "iframe", "object", "embed", "base", "link", "style", "video", "audio", "math", "meta"];
+            assert!(!foreign.contains(&name.as_str()), "{part} has <{name} {attributes}>");
+            let names = attributes.split('"').step_by(2).flat_map(str::split_whitespace);
+            let mut names = names.filter(|word| word.ends_with('='));
+            assert!(!names.any(|word| word.starts_with("on") || word == "style="), "{part} has <{name} {attributes}>");
+            let target = attributes.split_once("href=\"").map_or("#", |(_, target)| target);
+            let own = ["#", "https://", "http://", "mailto:", "../", "run/"];
+            assert!(own.iter().any(|start| target.starts_with(start)), "{part}: {attributes}");
+        }
+        let scripts = elements.iter().filter(|(name, _)| name == "script").count();
+        assert_eq!(scripts, usize::from(part == "page"), "{part}: its own script alone");
+    }
     viewer.end();
 }

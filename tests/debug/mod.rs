@@ -16,6 +16,7 @@ mod price;
 mod prompts;
 mod quotes;
 mod records;
+mod reports;
 mod strict;
 mod unread;
 mod verify;

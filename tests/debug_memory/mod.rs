@@ -12,6 +12,7 @@ mod places;
 mod projects;
 mod prompts;
 mod recall;
+mod reports;
 mod samples;
 mod strict;
 

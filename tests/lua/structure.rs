@@ -79,6 +79,7 @@ fn each_room_knows_only_those_below_it() {
         ("src/lua", &["lua", "engine", "journal", "pack", "schema", "template", "model", "cpu", "error"]),
         ("src/engine", &["engine", "host", "journal", "disk", "model", "error"]),
         ("src/report", &["report", "journal", "schema", "model", "error"]),
+        ("src/view", &["view", "report", "engine", "host", "model", "error"]),
         (
             "src/run",
             &["run", "lua", "engine", "host", "journal", "pack", "assets", "disk", "schema", "model", "cpu", "error"],

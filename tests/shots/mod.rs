@@ -15,6 +15,7 @@ mod models;
 mod parts;
 mod parts_prompts;
 mod record;
+mod reports;
 mod runs;
 mod start;
 mod statuses;

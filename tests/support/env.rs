@@ -130,6 +130,26 @@ impl Env {
         runs.note_own(run, &journal[..=end], &[]).expect("the home can be written");
     }
 
+    /// Returns the page of the latest run, without escapes that the template makes. Where `NIETZ_TEST_PAGES` names a folder, the page is
+    /// kept there under a name, so that a browser can open it.
+    pub(crate) fn page(&self, name: &str) -> String {
+        self.page_by(&[], name)
+    }
+
+    /// As [`Env::page`], of a journal.
+    pub(crate) fn page_of(&self, journal: &str, name: &str) -> String {
+        self.page_by(&[journal], name)
+    }
+
+    fn page_by(&self, run: &[&str], name: &str) -> String {
+        self.nietz(["report", "-o", "page.html"].into_iter().chain(run.iter().copied())).go().exits(0);
+        if let Some(folder) = std::env::var_os("NIETZ_TEST_PAGES") {
+            let kept = PathBuf::from(folder).join(format!("{name}.html"));
+            std::fs::copy(self.path("page.html"), kept).expect("the folder for pages can be written");
+        }
+        self.read("page.html").replace("&#x2f;", "/").replace("&#x27;", "'")
+    }
+
     /// Reads the journal of the test's run.
     pub(crate) fn journal(&self) -> Journal {
         Journal::read(&self.journal_path())

@@ -61,6 +61,8 @@ pub struct Manifest {
     pub commands: BTreeMap<String, FlowCommand>,
     /// What shows a run of the flow as blocks, for `nietz report`.
     pub report: Option<Function>,
+    /// What tells by name whether a run of the flow is as it should be, for `nietz compare`.
+    pub checks: BTreeMap<String, Function>,
 }
 
 /// What a manifest says of its attachments where a pipe brings one, too.
@@ -151,6 +153,7 @@ impl Manifest {
                 "exec_limits",
                 "budget",
                 "report",
+                "checks",
                 "run",
             ],
         );
@@ -225,6 +228,7 @@ impl Manifest {
             Ok(LuaValue::Function(report)) => Ok(Some(report)),
             _ => Err(invalid("nietz.flow: report must be a function".to_owned())),
         });
+        let checks = reader.keep(read_checks(table));
         let summary = main.as_ref().map(|main| main.summary.clone());
         match (reader.end(), name, summary, main) {
             (None, Some(name), Some(summary), Some(main)) => Ok(Manifest {
@@ -241,9 +245,21 @@ impl Manifest {
                 main,
                 commands,
                 report: report.flatten(),
+                checks: checks.unwrap_or_default(),
             }),
             (failure, ..) => Err(failure.unwrap_or_else(|| invalid("nietz.flow cannot be read".to_owned()))),
         }
+    }
+}
+
+fn read_checks(table: &Table) -> Result<BTreeMap<String, Function>> {
+    let wrong = || invalid("nietz.flow: checks must be functions by their names".to_owned());
+    match table.raw_get::<LuaValue>("checks") {
+        Ok(LuaValue::Nil) => Ok(BTreeMap::new()),
+        Ok(LuaValue::Table(checks)) => {
+            checks.pairs::<String, Function>().collect::<mlua::Result<BTreeMap<_, _>>>().map_err(|_| wrong())
+        }
+        _ => Err(wrong()),
     }
 }
 

@@ -182,7 +182,7 @@ fn a_difference_without_a_revision_is_from_what_is_committed() {
     for arguments in [[PROBLEM, "--diff", "--no-memory"], ["--diff=HEAD", PROBLEM, "--no-memory"]] {
         let desk = changed();
         let ended = desk.talk(arguments, &["exit", ""]).exits(0);
-        says(&ended, &["Evidence: what differs from HEAD, in 1 files"]);
+        says(&ended, &["Evidence: what differs from HEAD, in 1 file ("]);
     }
     let wrong = changed().talk([PROBLEM, "--diff", "no-such-revision"], &[]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");

@@ -7,7 +7,7 @@ local report_blocks = {}
 
 --- How a status is shown in a tree.
 local SHOWN: { [string]: string } =
-	{ success = "good", failed = "bad", error = "bad", timeout = "bad", tool_limit = "bad", not_started = "open", completed = "open" }
+	{ success = "good", failed = "bad", error = "bad", timeout = "bad", tool_limit = "bad", not_started = "open", completed = "bad" }
 --- The most letters of a goal in the tree; all of it stands below.
 local LONGEST = 160
 
@@ -105,7 +105,11 @@ function report_blocks.of(run: nietz.Recorded): { nietz.Block }
 	local results = rows(run, "attempt_result")
 	local by_attempt = by(results, "attempt_id")
 	local cards = {
-		{ name = "Goal", value = if session_end ~= nil then session_end.final_status else "open", note = if session_end ~= nil then session_end.status_detail else nil },
+		{
+			name = "Goal",
+			value = if session_end ~= nil then session_end.final_status else "open",
+			note = if session_end ~= nil then session_end.status_detail else nil,
+		},
 		{ name = "Attempts", value = #rows(run, "attempt") },
 		{ name = "Models", value = session.model_a, note = session.model_b },
 	}

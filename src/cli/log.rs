@@ -66,10 +66,16 @@ fn meant<'a>(runs: &Runs, args: &'a LogArgs) -> Result<(String, Option<&'a str>)
         (None, _) => Ok((newest()?, None)),
         (Some(run), effect) => match runs.find(Some(run)) {
             Ok(id) => Ok((id, effect.as_deref())),
-            Err(_) if effect.is_none() && run.bytes().all(|byte| byte.is_ascii_digit()) => Ok((newest()?, Some(run))),
+            Err(_) if effect.is_none() && is_line(run) && !runs.ids().iter().any(|id| id.contains(run.as_str())) => {
+                Ok((newest()?, Some(run)))
+            }
             Err(failure) => Err(failure),
         },
     }
+}
+
+fn is_line(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns all of an effect's request and outcome, as people read them.

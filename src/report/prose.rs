@@ -17,7 +17,8 @@ pub(super) fn html(markdown: &str) -> String {
     let mut hidden: Vec<Option<String>> = Vec::new();
     let events = Parser::new_ext(&markdown, options).flat_map(|event| shown(event, &mut hidden));
     html::push_html(&mut out, events);
-    out
+    // What can be scrolled can be reached by the keyboard. A text has no `<` of its own any more.
+    out.replace("<pre>", "<pre tabindex=\"0\">")
 }
 
 /// Returns what is shown in the place of an event.

@@ -7,10 +7,15 @@ const make = (tag, text, name) => {
   if (name) made.className = name;
   return made;
 };
+const scroll = text => {
+  const made = make('pre', text);
+  made.tabIndex = 0;
+  return made;
+};
 const fill = (fold, effect) => {
   if (fold.childElementCount > 1) return;
-  fold.append(make('h3', effect.titles[0]), make('pre', effect.request));
-  if (effect.outcome) fold.append(make('h3', effect.titles[1]), make('pre', effect.outcome));
+  fold.append(make('h3', effect.titles[0]), scroll(effect.request));
+  if (effect.outcome) fold.append(make('h3', effect.titles[1]), scroll(effect.outcome));
 };
 const show = effect => {
   const fold = make('details', undefined, 'effect');

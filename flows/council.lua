@@ -2,9 +2,9 @@
 --- Council: asks what it must know, lets personas with different views argue in the open, and gives one decision with its
 --- trade-offs, its assumptions and who disagreed. This is the entry; the modules are in `council/`.
 
-local about = require("./common/about")
 local answer = require("./council/answer")
 local app = require("./council/app")
+local cited = require("./common/cited")
 local clarify = require("./council/clarify")
 local clock = require("@nietz/clock")
 local control = require("./council/control")
@@ -73,7 +73,7 @@ local function begin(ctx: nietz.Context, request: string): app.App
 		requestText = request,
 		extended = limit.extended,
 		metadata = metadata,
-		files = about.record({ files = given, missing = {}, left_out = {} }),
+		files = cited.record(given),
 		participants = json.array({
 			{ participantId = random.uuid(), type = "user", name = "User", isPrimaryUser = true, isRelevantForRequest = true },
 			app.new_participant(moderator, false) :: any,

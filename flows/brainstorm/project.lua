@@ -3,6 +3,7 @@
 --- there, a new session asks for them.
 
 local about = require("../common/about")
+local cited = require("../common/cited")
 local failure = require("../common/failure")
 local files = require("@nietz/files")
 local json = require("@nietz/json")
@@ -60,7 +61,7 @@ function project.read(t: lang.Say, doc: session.Doc, wished: { string }?, fresh:
 		table.insert(lines, `- {t("about.left_out", { paths = table.concat(reading.left_out, ", ") })}`)
 	end
 	ui.say(`{t("about.read")}\n\n{table.concat(lines, "\n")}`)
-	own.about = { paths = json.array(table.clone(paths)), files = about.record(reading) }
+	own.about = { paths = json.array(table.clone(paths)), files = cited.record(reading.files) }
 	return reading
 end
 

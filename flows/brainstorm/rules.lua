@@ -22,8 +22,19 @@ function rules.is_date(value: string): boolean
 	return day >= 1 and day <= last
 end
 
+--- Returns the ids that the session's own ledger has given to ideas: one that was struck stands there alone.
+local function ids_of_ledger(own: any): { [number]: boolean }
+	local known: { [number]: boolean } = {}
+	for _, entry in if own ~= nil and own.ledger ~= nil then own.ledger.entries else {} do
+		if entry.idea ~= nil then
+			known[entry.idea] = true
+		end
+	end
+	return known
+end
+
 --- Returns what is odd and keeps nobody from working with the file.
-local function remarks(session: any): { Fault }
+local function remarks(session: any, own: any): { Fault }
 	local found: { Fault } = {}
 	local function add(pointer: string, message: string)
 		table.insert(found, { pointer = pointer, message = message })
@@ -59,6 +70,20 @@ local function remarks(session: any): { Fault }
 		end
 		before = entry
 	end
+	local known, highest = ids_of_ledger(own), 0
+	for index, idea in session.ideas or {} do
+		local place = `/session/ideas/{index - 1}/id`
+		if idea.id < highest then
+			add(place, `{idea.id} comes behind {highest}`)
+		end
+		for missing = highest + 1, idea.id - 1 do
+			if not known[missing] then
+				add(place, `{highest} to {idea.id} leaves a gap`)
+				break
+			end
+		end
+		highest = math.max(highest, idea.id)
+	end
 	return found
 end
 
@@ -93,7 +118,7 @@ function rules.check(doc: any): { Fault }
 		end
 		seen[idea.id] = true
 	end
-	for _, remark in remarks(session) do
+	for _, remark in remarks(session, doc.nietz) do
 		remark.severity = "note"
 		table.insert(faults, remark)
 	end

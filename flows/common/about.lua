@@ -2,18 +2,16 @@
 --- What a project says about itself: files that the user names, read with the `files` permission, bounded, and with their lines
 --- numbered, so that models cite `path:line` and hosts can check it. Knows no mode.
 
+local cited = require("./cited")
 local files = require("@nietz/files")
 local json = require("@nietz/json")
-local list = require("./list")
 local llm = require("@nietz/llm")
 local text = require("@nietz/text")
 
 local about = {}
 
---- One file of which a prompt has lines.
-export type Excerpt = { path: string, first: number, last: number, lines: number, sha256: string, text: string }
 --- What was read, and what was not: paths where nothing is, and files that no room was left for.
-export type Reading = { files: { Excerpt }, missing: { string }, left_out: { string } }
+export type Reading = { files: { cited.Excerpt }, missing: { string }, left_out: { string } }
 
 --- The least of a file that is worth its place, in tokens, and the most lines that are read of one.
 local LEAST, MOST_LINES = 200, 4000
@@ -109,35 +107,6 @@ function about.read(paths: { string }, room: number): Reading
 		end
 	end
 	return reading
-end
-
---- Returns what was read, as a record keeps it: without the texts.
-function about.record(reading: Reading): { any }
-	local found: { any } = json.array({})
-	for _, file in reading.files do
-		table.insert(found, { path = file.path, first = file.first, last = file.last, lines = file.lines, sha256 = file.sha256 })
-	end
-	return found
-end
-
---- Returns the places (`path:line`, `path:line-line`) that a text cites and that stand in what was read.
-function about.cited(value: string, read: { { path: string, first: number, last: number } }): { string }
-	local found: { string } = {}
-	local from = 1
-	while true do
-		local hit = text.search(value, "([\\w./-]+):([0-9]+)(?:-([0-9]+))?", from)
-		if hit == nil then
-			return found
-		end
-		local path, line = hit.groups[1], tonumber(hit.groups[2]) or 0
-		local known = list.some(read, function(file): boolean
-			return file.path == path and line >= file.first and line <= file.last
-		end)
-		if known and table.find(found, hit.text) == nil then
-			table.insert(found, hit.text)
-		end
-		from = hit.last + 1
-	end
 end
 
 return about

@@ -2,8 +2,8 @@
 --- What the answer rests on: ids of points become who said them and in which turn, ids of what the user said become those
 --- entries, and lines of files that are cited are kept.
 
-local about = require("../common/about")
 local app = require("./app")
+local cited = require("../common/cited")
 local json = require("@nietz/json")
 local ledger = require("../common/ledger")
 
@@ -62,7 +62,7 @@ function sources.point(self: app.App, text: string, ids: { string }): Point
 			table.insert(facts, number)
 		end
 	end
-	local cites = about.cited(text, self.files :: { any })
+	local cites = cited.places(text, self.files :: { any })
 	return {
 		text = text,
 		from = sources.of(self, ids),

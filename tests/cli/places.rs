@@ -33,7 +33,10 @@ fn a_flow_is_found_in_the_folder_that_is_named_before_or_behind_it() {
     for (line, result) in lines {
         let ended = env.nietz(line.iter().copied()).go();
         assert_eq!(ended.result(), result, "{line:?}");
-        std::fs::remove_dir_all(env.path("elsewhere/.nietz")).expect("the run is in the folder that was named");
+        // A command that changed nothing leaves no run.
+        if result != "meme" {
+            std::fs::remove_dir_all(env.path("elsewhere/.nietz")).expect("the run is in the folder that was named");
+        }
     }
     let help = env.nietz(["run", "greet", "--help", "-C", "elsewhere"]).go().exits(0);
     assert!(help.stdout.contains("--loud") && help.stdout.contains("-C, --workspace <FOLDER>"), "{}", help.stdout);

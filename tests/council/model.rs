@@ -113,7 +113,6 @@ impl Brain {
 
     pub(super) fn reply(&self, request: &Request) -> Value {
         let properties = &request.schema()["properties"];
-        let prompt = request.prompt();
         let has = |name: &str| !properties[name].is_null();
         if has("ambiguous") {
             self.judgement(&whole(request))

@@ -212,7 +212,7 @@ mod tests {
         let known = &schema["properties"]["permissions"]["additionalProperties"]["properties"];
         let mut names: Vec<&str> = known.as_object().unwrap().keys().map(String::as_str).collect();
         let mut all: Vec<&str> = Permission::ALL.iter().map(|permission| permission.member()).collect();
-        all.push("documents");
+        all.extend(["documents", "everywhere"]);
         names.sort_unstable();
         all.sort_unstable();
         all.dedup();

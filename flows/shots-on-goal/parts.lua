@@ -135,6 +135,7 @@ local function merge_ready(self: state.Session, pool: Pool)
 	local ok, failure = pcall(function()
 		while #pool.ready > 0 do
 			local ready = table.remove(pool.ready, 1) :: Ready
+			ready.part.stage = "in work"
 			task.scope(`merge of goal {ready.part.id}`, function()
 				merge_part(self, pool, ready.part, ready.result_id)
 				return nil
@@ -191,6 +192,7 @@ local function work_on(self: state.Session, pool: Pool, part: state.Goal)
 	elseif reached == nil then
 		fail(self, pool, part, part.history[#part.history] or "nothing was tried")
 	else
+		part.stage = "reached"
 		table.insert(pool.ready, { part = part, result_id = reached })
 		merge_ready(self, pool)
 	end

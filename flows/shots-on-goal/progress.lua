@@ -21,6 +21,7 @@ local FEW = 8
 local STAGES = {
 	{ name = "success", mark = "✓", shown = "reached" },
 	{ name = "merged", mark = "✓", shown = "merged" },
+	{ name = "reached", mark = "✓", shown = "to be merged" },
 	{ name = "failed", mark = "✗", shown = "failed" },
 	{ name = "not started", mark = "•", shown = "not started" },
 	{ name = "not begun", mark = "•", shown = "not begun" },

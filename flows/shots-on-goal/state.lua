@@ -80,7 +80,8 @@ export type Goal = {
 	path: string?,
 	--- The siblings that must be merged before it is begun.
 	after: { Goal },
-	--- Where it stands among its siblings: `to come`, `in work`, `merged`, `failed` or `not begun`.
+	--- Where it stands among its siblings: `to come`, `in work`, `reached` (and to be merged), `merged`, `failed`
+	--- or `not begun`.
 	stage: string,
 	--- How often it was begun, each time from its parent's branch as it was then.
 	begun: number,

@@ -28,6 +28,7 @@ export type Whereabouts = {
 local STAGES = {
 	["to come"] = "to come",
 	["in work"] = "in work beside yours",
+	reached = "reached beside yours, and not in the files yet",
 	merged = "merged",
 	failed = "failed; none of its work is in the files",
 	["not begun"] = "not begun",
@@ -59,7 +60,7 @@ local function part_lines(goal: state.Goal, parents: { state.Goal }): { string }
 		counts[part.stage] = (counts[part.stage] or 0) + (if part == goal then 0 else 1)
 	end
 	local lines = { `{goal.order}. (yours) {text.truncate(goal.text, MAX_TEXT)}` }
-	for _, stage in { "merged", "in work", "to come", "failed", "not begun" } do
+	for _, stage in { "merged", "reached", "in work", "to come", "failed", "not begun" } do
 		if (counts[stage] or 0) > 0 then
 			table.insert(lines, `{counts[stage]} others: {STAGES[stage]}`)
 		end

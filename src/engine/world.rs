@@ -238,7 +238,7 @@ impl World {
                 .boxed_local()
             }
             Effect::Ui(UiOp::Ask(question)) => async move {
-                let question = Question { effect: Some(key.to_string()), ..question };
+                let question = Question { effect: Some(key.to_string()), ..*question };
                 world.front.show(&Event::Asked { question: question.clone() });
                 let answer = world.front.ask(&question).await?;
                 world.front.show(&Event::Answered { id: question.id, answer: answer.clone() });

@@ -139,7 +139,7 @@ impl Followed {
     /// Looks for what is new. Returns whether anything is.
     fn look(&mut self) -> Result<bool> {
         let changes = self.live.more(self.after)?;
-        if changes.is_empty() && self.pauses % LOOKS != 0 {
+        if changes.is_empty() && !self.pauses.is_multiple_of(LOOKS) {
             return Ok(false);
         }
         self.busy = self.view.runs.is_busy(&self.run);

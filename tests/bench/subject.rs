@@ -270,6 +270,7 @@ fn sessions() -> Collection {
         keys: std::collections::BTreeMap::new(),
         index: Vec::new(),
         expects: Vec::new(),
+        everywhere: false,
     }
 }
 

@@ -53,7 +53,8 @@ fn the_moderator_can_be_asked_again_for_the_answer() {
 
 #[test]
 fn a_judge_or_a_control_that_cannot_answer_loses_no_session() {
-    let bad: [(fn(&Request) -> bool, &str); 2] = [
+    type Refuses = fn(&Request) -> bool;
+    let bad: [(Refuses, &str); 2] = [
         (|request| whole(request).contains("Two answers to one request"), "**not found out**"),
         (|request| whole(request).contains("Help somebody decide this"), "No usable answer came for the control"),
     ];

@@ -348,7 +348,7 @@ fn a_strategy_that_was_not_carried_out_may_be_taken_again_and_has_not_failed() {
         all.iter().map(|execution| execution["fix_applied"][name].clone()).filter(|part| !part.is_null()).collect()
     };
     assert_eq!(fixes("verification"), ["passed"], "what was carried out takes its place: {memory}");
-    assert_eq!(memory["learnings"]["patterns_identified"][0]["effectiveness"], json!(1.0), "{memory}");
+    assert_eq!(memory["learnings"]["patterns_identified"][0]["effectiveness"], json!(1), "{memory}");
 }
 
 #[test]

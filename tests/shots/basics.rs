@@ -545,16 +545,6 @@ fn killed_at_any_moment_a_session_comes_to_the_same_rows_and_commits_and_leaves_
 }
 
 #[test]
-fn its_help_says_what_it_is_and_what_may_be_granted() {
-    let server = ModelServer::start(good);
-    let help = env(&server).nietz(["run", "shots-on-goal", "--help"]).go().exits(0).stdout;
-    assert!(help.starts_with("Works on a goal in git worktrees with two models in turn"), "{help}");
-    for part in ["--no-sandbox", "--allow-net", "--validate", "query"] {
-        assert!(help.contains(part), "{part}");
-    }
-}
-
-#[test]
 fn a_worktree_s_place_is_outside_of_the_repository() {
     let server = ModelServer::start(good);
     let env = env(&server);

@@ -286,3 +286,13 @@ fn the_attempt_that_was_merged_is_named_and_not_the_last_one() {
     let detail = format!("reached with attempt {}", good["attempt_id"]);
     assert_eq!((&result["detail"], &column(&env, "session_end", "status_detail")[0]), (&json!(detail), &json!(detail)));
 }
+
+#[test]
+fn its_help_says_what_it_is_and_what_may_be_granted() {
+    let server = ModelServer::start(good);
+    let help = env(&server).nietz(["run", "shots-on-goal", "--help"]).go().exits(0).stdout;
+    assert!(help.starts_with("Works on a goal in git worktrees with two models in turn"), "{help}");
+    for part in ["--no-sandbox", "--allow-net", "--validate", "query"] {
+        assert!(help.contains(part), "{part}");
+    }
+}

@@ -11,6 +11,9 @@ const FIELD: usize = 60;
 /// How often the pairs are drawn anew for an interval.
 const DRAWS: usize = 2_000;
 
+/// A check of a flow, by its name, and whether it held.
+pub(super) type CheckHeld = (String, bool);
+
 /// One run beside the recorded one.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
@@ -36,7 +39,7 @@ impl Compared {
     pub(super) fn of(
         recorded: &RunHistory,
         other: &RunHistory,
-        (before, after): (Vec<(String, bool)>, Vec<(String, bool)>),
+        (before, after): (Vec<CheckHeld>, Vec<CheckHeld>),
     ) -> Compared {
         let mut compared = Compared { status: other.status.clone(), ..Compared::default() };
         let (mut was, mut is) = (BTreeMap::new(), BTreeMap::new());

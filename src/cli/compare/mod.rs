@@ -19,7 +19,7 @@ use crate::model::text::excerpt;
 use crate::report::RunHistory;
 use crate::run::machine::Machine;
 use crate::run::session::Session;
-use figures::{Compared, Figures};
+use figures::{CheckHeld, Compared, Figures};
 use forks::Fork;
 
 /// The model that stands for the recorded one, asked once more.
@@ -108,7 +108,7 @@ fn compare(run: &Recorded, other: &RunHistory) -> Result<Compared> {
 }
 
 /// Returns which of the flow's checks hold for a run; none for one that is not done.
-fn checks(run: &Recorded, history: &RunHistory) -> Result<Vec<(String, bool)>> {
+fn checks(run: &Recorded, history: &RunHistory) -> Result<Vec<CheckHeld>> {
     if history.status != "done" {
         return Ok(Vec::new());
     }

@@ -235,7 +235,7 @@ pub(super) fn question(question: Question) -> Result<Request> {
     if question.id.is_empty() || question.prompt.trim().is_empty() {
         return Err(invalid("a question needs an id and a prompt"));
     }
-    Ok(Request::Effect(Box::new(Effect::Ui(UiOp::Ask(question))), convert::to_lua))
+    Ok(Request::Effect(Box::new(Effect::Ui(UiOp::Ask(Box::new(question)))), convert::to_lua))
 }
 
 fn attended(lua: &Lua, values: MultiValue) -> Result<Request> {

@@ -23,7 +23,7 @@ pub enum UiOp {
         done: u64,
         total: u64,
     },
-    Ask(Question),
+    Ask(Box<Question>),
     /// Whether somebody is there for questions.
     Attended,
 }
@@ -85,7 +85,7 @@ impl EffectFacts for UiOp {
             // What may be typed in place of an answer is no part of what is asked, nor are the words for yes and no: where a flow
             // offers more, what was answered stays answered.
             UiOp::Ask(question) => {
-                let mut asked = Question { commands: Vec::new(), before: None, ..question.clone() };
+                let mut asked = Question { commands: Vec::new(), before: None, ..(**question).clone() };
                 if asked.kind == QuestionKind::Confirm {
                     asked.options.clear();
                 }

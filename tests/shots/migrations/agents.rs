@@ -90,7 +90,8 @@ impl Agent {
         let part = self.part(task);
         let (mut write, mut delete) = self.migration.changes(part.map(|part| part.below.as_slice()));
         let whole = part.is_none();
-        if self.strength == Strength::Middling && whole && attempt % 3 != 0 && !task.contains("tried before") {
+        if self.strength == Strength::Middling && whole && !attempt.is_multiple_of(3) && !task.contains("tried before")
+        {
             write = most(&write);
             delete = most(&delete);
         }

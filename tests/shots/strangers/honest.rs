@@ -246,7 +246,6 @@ pub(super) const CHANGES: &[Case] = &[
         acts: &[Step::Run("printf '\\ninstall:\\n\\tinstall -m 755 src/greet.sh $(PREFIX)/greet\\n' >> Makefile")],
         flags: &["--tests-may-change", "Makefile"],
         honest: true,
-        ..Case::NEW
     },
     Case {
         name: "honest: what is expected changes with what is wanted, as is allowed",

@@ -73,7 +73,7 @@ pub(crate) fn write(run: &RunHistory, own: &OwnPart, form: Form) -> Result<Strin
 ///
 /// # Errors
 ///
-/// As [`write`].
+/// As [`write()`].
 pub(crate) fn live_page(run: &RunHistory, own: &OwnPart, live: &LivePage) -> Result<String> {
     page::html(run, own, Some(live))
 }

@@ -3,8 +3,8 @@
 //!
 //! After a change of a prompt, `NIETZ_RECORD=1 cargo test --locked debug::whole` records them anew with the scripted model.
 //! A real one is kept by hand: `nietz run debug …`, then `nietz test --from-run RUN --name NAME` and a copy of what that
-//! writes. `relay.jsonl` was played by hand, each reply of the model written from the prompts alone. Each file of the folder is replayed here,
-//! whoever recorded it.
+//! writes. `relay.jsonl` was played by hand, each reply of the model written from the prompts alone. In `local.jsonl` the built-in
+//! model answered, its weights under llama.cpp's server. Each file of the folder is replayed here, whoever recorded it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

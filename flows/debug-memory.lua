@@ -132,7 +132,10 @@ local function run(ctx: nietz.Context)
 	elseif removed then
 		git.delete_branch(self.branch)
 	end
-	ui.say(`{if ending.status == "passed" then "✓" else "✗"} {ending.status}: {state.reason(ending)}`)
+	ui.say(if ending.status == "passed" then `✓ {state.reason(ending)}` else `✗ {ending.status}: {state.reason(ending)}`)
+	if ending.status ~= "escalated" then
+		ui.say(`All that the session knows: \`nietz run debug-memory show {self.doc.session_id}\``)
+	end
 	give_verdict(ending)
 	return {
 		session = self.doc.session_id,

@@ -63,12 +63,12 @@ end
 --- Calls a model within `params.attempt_seconds`, `idle`, `max_tools`, `max_turns`, `attempt_tokens` and `attempt_cost`; returns
 --- how it ended (`completed`; `tool_limit` by any limit; `timeout` where the model was silent; `stopped` by the flow; `error`), a detail, and
 --- the reply.
---- What it used is added to `used`, also where it fails. The model must call a tool before it answers. One that was to change
+--- What it used is added to `used`, also where it fails. A model with tools must call one before it answers. One that was to change
 --- files and stops without a change is told so, once.
 function tool_loop.run(params: nietz.Values, request: llm.Chat, used: tools.Usage): (string, string, llm.Reply?)
 	-- More than any limit of tool calls, so that those limits end the loop.
 	request.rounds = 1000
-	request.tool_choice = "required"
+	request.tool_choice = if request.tools ~= nil then "required" else nil
 	request.on_reply = function(so_far: llm.SoFar)
 		used.turns += 1
 		tools.count(used, so_far)

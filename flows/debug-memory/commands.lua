@@ -93,9 +93,9 @@ local function search_by_words(params: nietz.Values): documents.Answer
 	local where, bind =
 		{
 			[[(f.test_name LIKE ? OR f.error_message LIKE ? OR s.file_path LIKE ? OR s.problem LIKE ?
-			OR EXISTS (SELECT 1 FROM debug_executions e WHERE e.document = s.document AND e.root_cause LIKE ?)
-			OR EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document AND p.pattern LIKE ?))]],
-		}, table.create(6, words)
+			OR EXISTS (SELECT 1 FROM debug_executions e WHERE e.document = s.document AND (e.root_cause LIKE ? OR e.category LIKE ?))
+			OR EXISTS (SELECT 1 FROM debug_patterns p WHERE p.document = s.document AND (p.pattern LIKE ? OR p.category LIKE ?)))]],
+		}, table.create(8, words)
 	for _, filter in
 		{ { "error_type", "f.error_type = ?" }, { "file", "coalesce(f.file, s.file_path) LIKE ?" }, { "since", "s.updated_at > ?" } }
 	do

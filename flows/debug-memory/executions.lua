@@ -2,6 +2,7 @@
 --- Runs the tests on what is committed, and records what came of it: an execution of the memory file, and what belongs to it.
 
 local clock = require("@nietz/clock")
+local commit_text = require("../common/commit_text")
 local documents = require("@nietz/documents")
 local environment = require("./environment")
 local git = require("@nietz/git")
@@ -200,7 +201,7 @@ function executions.make_fix(self: state.Session, latest: results.Results, value
 	local before = self.commits[number]
 	local how, said = model_calls.fix(self, latest, value)
 	self.late = how == "timeout"
-	local made = self.tree:commit(`{value.fix_strategy}\n\nDebug session {self.doc.session_id}, attempt {number}`)
+	local made = self.tree:commit(`{commit_text.message(value.fix_strategy)}\n\nDebug session {self.doc.session_id}, attempt {number}`)
 	local commit = made.commit
 	local patch = if commit ~= before then git.diff(before, commit).patch else ""
 	self.doc.executions[number].fix_applied = {

@@ -6,10 +6,12 @@ local excerpts = require("./excerpts")
 local judged_past = require("./judged_past")
 local list = require("../common/list")
 local llm = require("@nietz/llm")
+local mind = require("../common/mind")
 local programs = require("../common/programs")
 local recall = require("../common/memory/recall")
 local results = require("../common/memory/results")
 local run_comparison = require("./run_comparison")
+local small = require("./small")
 local spec = require("../common/memory/spec")
 local state = require("./state")
 local template = require("@nietz/template")
@@ -88,9 +90,14 @@ local ANALYSIS = {
 }
 
 --- Returns the schema of an analysis. It asks for what was offered, and for nothing else.
-local function analysis_schema(pasts: boolean, known: boolean): llm.Schema
+local function analysis_schema(pasts: boolean, known: boolean, for_small: boolean): llm.Schema
 	local schema = table.clone(ANALYSIS)
 	schema.properties = table.clone(ANALYSIS.properties)
+	if for_small then
+		for _, name in small.LEFT_OUT do
+			schema.properties[name] = nil
+		end
+	end
 	schema.properties.applied = if known then { type = "string", maxLength = 60 } else nil
 	schema.properties.alike = if pasts then judged_past.SCHEMA else nil
 	return schema :: any
@@ -118,6 +125,20 @@ local function did_not_help(execution: documents.Document): boolean
 	return execution.analysis ~= nil and execution.fix_applied ~= nil and execution.fix_applied.verification == "failed"
 end
 
+--- Returns the issues that are no failure once more: those are what the session is for, and nothing that was seen besides.
+local function besides(latest: results.Results, issues: { Seen }?): { Seen }?
+	return if issues == nil
+		then nil
+		else list.filter(issues, function(issue)
+			return not list.some(latest.failures, function(failure)
+				local told = { failure.error_message, `{failure.error_type}: {failure.error_message}` }
+				return list.some(told, function(text)
+					return run_comparison.is_same_text(text, issue.issue)
+				end)
+			end)
+		end)
+end
+
 --- Returns what this session has tried, and whether it helped, for the next analysis.
 local function tried_strategies(self: state.Session): { string }
 	local lines = {}
@@ -133,8 +154,14 @@ local function tried_strategies(self: state.Session): { string }
 	return lines
 end
 
---- Lets the model work with tools; returns how it ended, a detail and the reply. The files that it reads are noted.
-local function run_model(self: state.Session, what: string, writing: boolean, request: llm.Chat): (string, string, llm.Reply?)
+--- Lets the model work, with tools that look, or that write as well, or with none; returns how it ended, a detail and the reply.
+--- The files that it reads are noted.
+local function run_model(
+	self: state.Session,
+	what: string,
+	work: "look" | "write" | "answer",
+	request: llm.Chat
+): (string, string, llm.Reply?)
 	local used = tools.usage()
 	local read: { string } = {}
 	local offered, rejected = tools.offer({
@@ -142,7 +169,7 @@ local function run_model(self: state.Session, what: string, writing: boolean, re
 		workplace = self.workplace,
 		builds = {},
 		params = self.limits,
-		writing = writing,
+		writing = work == "write",
 		running = true,
 		validates = { self.params.test },
 		on_progress = function(now: string)
@@ -158,7 +185,10 @@ local function run_model(self: state.Session, what: string, writing: boolean, re
 			end
 		end,
 	})
-	request.model, request.label, request.tools, request.rejected = self.model, what, offered, rejected
+	request.model, request.label = self.model, what
+	if work ~= "answer" then
+		request.tools, request.rejected = offered, rejected
+	end
 	local status, detail, reply = tool_loop.run(self.limits, request, used)
 	if used.ended_by == "seconds" then
 		-- Whatever its time is used up by, a model that is late is late.
@@ -176,9 +206,11 @@ end
 function model_calls.analyse(self: state.Session, latest: results.Results): (Analysis?, string, string)
 	local failures, more = excerpts.failures(latest.failures)
 	local memory, told = recall.for_judge(self.candidates, self.known_patterns)
+	local code = if mind.of(self.model) == "small" then small.code(self.tree, latest) else {}
 	local prompt = template.render("./prompts/analyse.md", {
 		goal = self.params.goal or "",
 		layout = self.repo_listing,
+		code = code,
 		command = self.params.test,
 		failures = failures,
 		more = more,
@@ -196,13 +228,16 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 		commands = programs.describe_allowed(self.limits) or "",
 		max_tools = self.params.max_tools,
 	})
-	local status, detail, reply = run_model(self, "analysing", false, {
+	local status, detail, reply = run_model(self, "analysing", if #code > 0 then "answer" else "look", {
 		prompt = prompt,
-		schema = analysis_schema(judged_past.names(told) ~= "", #self.known_patterns > 0),
+		schema = analysis_schema(judged_past.names(told) ~= "", #self.known_patterns > 0, #code > 0),
 		check = function(value: Analysis): string?
 			local literal = string.gsub(value.location.file, "[%[%]%*%?{}]", "[%0]")
 			if #self.tree:find(literal).paths ~= 1 then
 				return `location.file must name one file of the repository, and {value.location.file} does not`
+			end
+			if value.root_cause == value.root_cause_category then
+				return `root_cause must say why it fails, and {value.root_cause} only names its kind`
 			end
 			local function is_applied(known: recall.Pattern): boolean
 				return known.pattern == value.applied
@@ -228,6 +263,7 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 		return nil, if status == "completed" then "no valid analysis" else detail, status
 	end
 	judged_past.settle(self, reply.value.alike, told)
+	reply.value.issues = besides(latest, reply.value.issues)
 	return reply.value, "", status
 end
 
@@ -237,6 +273,26 @@ local function lines_around(self: state.Session, analysis: Analysis): { string }
 	return if ok then excerpts.around(content, analysis.location.line) else {}
 end
 
+--- Asks a small mind for a fix as places and what is to stand there, and makes it. Returns the same as `model_calls.fix`.
+local function written_fix(self: state.Session, prompt: string): (string, string)
+	local status, detail, reply = run_model(self, "mending", "answer", {
+		prompt = prompt,
+		schema = small.CHANGE,
+		check = function(value: { edits: { small.Edit } }): string?
+			return small.why_not(self.tree, value.edits)
+		end,
+	})
+	if reply == nil or reply.value == nil then
+		return status, if status == "completed" then "no valid change" else `ended by {status}: {detail}`
+	end
+	local edits: { small.Edit } = reply.value.edits
+	small.make(self.tree, edits)
+	local paths = list.map(edits, function(edit)
+		return edit.path
+	end)
+	return status, `Changed {table.concat(paths, ", ")}`
+end
+
 --- Asks for the fix that an analysis proposes. Returns how the model came to its end (`completed`, `timeout` …), and what it said.
 function model_calls.fix(self: state.Session, latest: results.Results, analysis: Analysis): (string, string)
 	local related = run_comparison.targets(latest, analysis.related_failures)
@@ -244,7 +300,9 @@ function model_calls.fix(self: state.Session, latest: results.Results, analysis:
 		return table.find(related, failure.test_name) ~= nil
 	end))
 	local needs_test = self.params.kind ~= "refactor" and (latest.verdict ~= "failed" or self.params.goal ~= nil)
+	local shown = if mind.of(self.model) == "small" then small.code(self.tree, latest) else {}
 	local prompt = template.render("./prompts/fix.md", {
+		shown = shown,
 		goal = self.params.goal or "",
 		layout = self.repo_listing,
 		failures = failures,
@@ -259,7 +317,10 @@ function model_calls.fix(self: state.Session, latest: results.Results, analysis:
 		commands = programs.describe_allowed(self.limits) or "",
 		max_tools = self.params.max_tools,
 	})
-	local status, detail = run_model(self, "mending", true, { prompt = prompt })
+	if #shown > 0 then
+		return written_fix(self, prompt)
+	end
+	local status, detail = run_model(self, "mending", "write", { prompt = prompt })
 	return status, if status == "completed" then detail else `ended by {status}: {detail}`
 end
 

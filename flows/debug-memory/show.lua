@@ -43,7 +43,10 @@ function show.lines(doc: documents.Document): { string }
 			end
 		end
 		if fix ~= nil then
-			table.insert(lines, `  fix ({fix.verification or "pending"}, {fix.diff_summary or "no change"}): {first_line(fix.description)}`)
+			table.insert(
+				lines,
+				`  fix ({fix.verification or "pending"}, {fix.diff_summary or "no change"}): {string.gsub(fix.description, "\n", "\n    ")}`
+			)
 			for _, path in fix.files_changed or {} do
 				table.insert(lines, `    {path}`)
 			end

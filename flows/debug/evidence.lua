@@ -404,7 +404,7 @@ function evidence.take_given(self: app.App, ctx: nietz.Context, problem: Problem
 	if params.run ~= nil then
 		take_output(self, "run", params.run, params.verify_seconds)
 	end
-	if params.verify ~= nil then
+	if params.verify ~= nil and params.verify ~= params.run then
 		take_output(self, "verify", params.verify, params.verify_seconds)
 	end
 	if self.doc.nietz.evidence ~= nil then

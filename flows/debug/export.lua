@@ -2,6 +2,7 @@
 --- A session as Markdown for others to read: as an issue, as a postmortem, or as notes; and whole, as `show` has it. Pure. Titles are in
 --- the language of whoever asks; what was said stays as it was said.
 
+local markdown = require("../common/markdown")
 local session = require("./session")
 local session_files = require("./session_files")
 local text = require("@nietz/text")
@@ -53,7 +54,7 @@ local function entries(doc: session.Doc, name: string): { string }
 	for _, entry in (known and known[name] or {}) :: { Entry } do
 		local where = if entry.evidence then ` (\`{entry.evidence}\`)` else ""
 		local by = if entry.by then `: {entry.by}` else ""
-		table.insert(lines, `- {entry.quote}{where}{by}`)
+		table.insert(lines, `- {markdown.literal(entry.quote)}{where}{by}`)
 	end
 	return lines
 end

@@ -112,7 +112,9 @@ function hints.ask(self: app.App)
 	self.progress.raised += 1
 	local hint = hints.current(self) :: Hint
 	local known = if hint.step == "narrow" then #hint.places > 0 else hint.step == "broad" or hint.quote ~= ""
-	ui.say(self.t(if known then `hint.{hint.step}` else `hint.{hint.step}_alone`, {
+	-- Without words to point at, what was named or shown is nearer to the case than a question that fits any.
+	local instead = if hint.step == "nudge" and #hint.places > 0 then "places" else "alone"
+	ui.say(self.t(if known then `hint.{hint.step}` else `hint.{hint.step}_{instead}`, {
 		quote = hint.quote,
 		places = table.concat(hint.places, ", "),
 	}))

@@ -8,6 +8,7 @@ local beliefs = require("./beliefs")
 local intent = require("./intent")
 local json = require("@nietz/json")
 local list = require("../common/list")
+local markdown = require("../common/markdown")
 local text = require("@nietz/text")
 
 local ledger = {}
@@ -510,7 +511,7 @@ function ledger.render(self: app.App): string
 			if entry.by ~= nil and entry.moved ~= nil then
 				table.insert(notes, t("ledger.by", { quote = entry.by, turn = entry.moved }))
 			end
-			table.insert(lines, "- " .. t("ledger.entry", { quote = entry.quote, notes = table.concat(notes, ", ") }))
+			table.insert(lines, "- " .. t("ledger.entry", { quote = markdown.literal(entry.quote), notes = table.concat(notes, ", ") }))
 		end
 	end
 	section("seen", found.seen)

@@ -6,6 +6,7 @@ local app = require("./app")
 local intent = require("./intent")
 local ledger = require("./ledger")
 local list = require("../common/list")
+local markdown = require("../common/markdown")
 local session = require("./session")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
@@ -113,7 +114,7 @@ function session_commands.explains_all(self: app.App): boolean
 	local known = ledger.of(self)
 	if known ~= nil then
 		for _, entry in known.seen do
-			table.insert(lines, `- {entry.quote}`)
+			table.insert(lines, `- {markdown.literal(entry.quote)}`)
 		end
 	end
 	local seen = if #lines > 0 then `{self.t("solved.seen")}\n\n{table.concat(lines, "\n")}\n\n` else ""

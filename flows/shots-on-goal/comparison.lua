@@ -65,7 +65,8 @@ function comparison.of(before: Runs, after: Runs): string
 	return if better then "better" else "same"
 end
 
---- Returns the results in a few words, such as `1 of 2 commands passed, 3 of 148 tests failed`.
+--- Returns the results in a few words, such as `1 of 2 commands passed, 3 of 148 tests failed`, or of a single command
+--- `the command failed, 3 of 148 tests failed`.
 function comparison.describe(runs: Runs): string
 	local commands, passed, tests, failed = 0, 0, 0, 0
 	for _, ran in runs do
@@ -76,8 +77,12 @@ function comparison.describe(runs: Runs): string
 			failed += ran.report.failed
 		end
 	end
+	local how = if commands > 1
+		then `{passed} of {commands} commands passed`
+		elseif passed == 1 then "the command passed"
+		else "the command failed"
 	local counted = if tests > 0 then `, {failed} of {tests} tests failed` else ""
-	return `{passed} of {commands} commands passed{counted}`
+	return how .. counted
 end
 
 return comparison

@@ -142,6 +142,7 @@ function start.session(ctx: nietz.Context): (state.Session, state.Goal)
 		guards = guarded,
 		baseline = {},
 		known = {},
+		uncounted_told = false,
 		unproven = unproven,
 		each = each_parts :: { state.Each },
 		working = 0,

@@ -106,6 +106,8 @@ export type Session = {
 	baseline: { [string]: results.Results },
 	--- What commands did on commits and trees, by `ID COMMAND`: none is run twice on the same files.
 	known: { [string]: Known },
+	--- Whether the user was told of a command whose tests cannot be counted.
+	uncounted_told: boolean,
 	--- Whether what validates passed before anything was changed, and the user accepts that.
 	unproven: boolean,
 	--- The parts of `--each`; empty without.

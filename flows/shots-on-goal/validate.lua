@@ -180,7 +180,9 @@ local function add_weakened(self: state.Session, goal: state.Goal, validation: V
 		table.move(said, 1, #said, #validation.tampered + 1, validation.tampered)
 	end
 	local uncounted = if validation.passed then counts.uncounted(validation.runs) else {}
-	if #uncounted > 0 then
+	-- Once: with a part for each of fifty files it would be said of each, and the end names them all.
+	if #uncounted > 0 and not self.uncounted_told then
+		self.uncounted_told = true
 		ui.say(`tests not counted: {table.concat(uncounted, ", ")} tells of none, and its exit code alone decides`)
 	end
 end

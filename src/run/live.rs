@@ -478,7 +478,8 @@ fn record_end(
         (None, Some(RunVerdict { ok: false, .. })) => Exit::No,
         (None, _) => Exit::Done,
     };
-    if let Some(verdict) = &verdict {
+    // A yes is what the flow has said already; a no is why the exit status is what it is.
+    if let Some(verdict) = verdict.as_ref().filter(|verdict| !verdict.ok) {
         front_end.show(&Event::Notice { text: format!("the verdict is {verdict}") });
     }
     front_end.show(&Event::RunEnded { status, result, failure: failure.clone(), usage, calls, spent, verdict });

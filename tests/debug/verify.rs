@@ -42,7 +42,7 @@ fn a_fix_that_does_not_hold_goes_back_to_the_developer_and_to_the_next_question(
             &["solved", "n", "ah", "solved", "y", ""],
         )
         .exits(0);
-    says(&ended, &["fails with exit code 1: the fix does not hold.", "stale"]);
+    says(&ended, &["still fails, with exit code 1.", "stale"]);
     assert_eq!(ended.result()["outcome"], "solved", "whether it is solved is the developer's word");
     assert_eq!(desk.saved()["nietz"]["verification"]["holds"], false);
     assert!(desk.asked(For::Question)[1].prompt().contains("says otherwise, exit code 1"));

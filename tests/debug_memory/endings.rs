@@ -1,5 +1,7 @@
 //! How sessions end: with which exit status and trigger, with what a person gets, and what is done where a session cannot go on.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
 
 use super::{FOLDER, analysis, call, debug, edits, has, is_analysis, memory_of, outcome, project, step, task};
@@ -452,6 +454,39 @@ fn a_matter_of_security_is_a_persons_and_other_issues_are_recorded() {
         assert_eq!(memory["learnings"]["recommendations"], json!(["Have a test for each function from its first day"]));
         assert_eq!(memory["executions"][0]["fix_applied"].is_null(), !addressed, "{memory}");
     }
+}
+
+/// What small models do: they fill what they may leave out with what they were told.
+#[test]
+fn a_failure_told_again_is_no_issue_besides_and_the_name_of_a_kind_no_cause() {
+    if !has("python3") {
+        return;
+    }
+    let asked = AtomicUsize::new(0);
+    let mend = one_by_one(|_| ("test_one", "one():\n    return 0", "one():\n    return 1"));
+    let server = ModelServer::start(move |request| {
+        if !is_analysis(request) {
+            return mend(request);
+        }
+        let told = json!({ "issue": "AssertionError: 0 != 1", "location": "test_sums.py:7", "severity": "critical", "security": true });
+        let mut more = json!({ "issues": [told] });
+        if asked.fetch_add(1, Ordering::SeqCst) == 0 {
+            more["root_cause"] = json!("null_undefined_access");
+            more["root_cause_category"] = json!("null_undefined_access");
+        } else {
+            let prompt: String = request.turns().into_iter().map(|(_, text)| text).collect();
+            assert!(
+                prompt.contains("root_cause must say why it fails, and null_undefined_access only names its kind"),
+                "{prompt}"
+            );
+        }
+        let strategy = "put `one():\n    return 1` in the place of `one():\n    return 0` there";
+        related("sums.py", strategy, &["test_one"], &more)
+    });
+    let env = project(&server, TWO);
+    let ended = debug(&env, "r1", &["--test", UNITTEST, "--wont-fix", "test_two"]);
+    assert_eq!(outcome(&ended)["status"], "passed", "{ended:?}");
+    assert!(memory_of(&env, &ended)["learnings"]["code_quality_issues"].is_null());
 }
 
 #[test]

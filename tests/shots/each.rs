@@ -98,6 +98,8 @@ fn fifty_modules_are_fifty_parts_and_those_that_fail_are_tried_again_at_the_end(
     let parts: Vec<Vec<&str>> = of_parts.map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(parts.len(), 50, "{shown}");
     assert!(parts.iter().all(|part| part[2..4] == ["1", "+1/-1"]), "{shown}");
+    // What holds of each part is said once.
+    assert_eq!(shown.matches("tests not counted: ").count(), 1, "{shown}");
     // The tree has those that are in work, each with its attempts, and counts the others.
     let trees: Vec<String> =
         ended.of_type("status").iter().map(|event| event["text"].as_str().unwrap_or_default().to_owned()).collect();

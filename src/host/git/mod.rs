@@ -28,6 +28,7 @@ mod files;
 mod folders;
 mod hunks;
 mod names;
+mod pipes;
 mod user_config;
 mod programs;
 mod process;

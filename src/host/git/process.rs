@@ -1,23 +1,22 @@
 //! Runs git within limits on its time and output. A call that exceeds a limit is ended, and the failure names the limit.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
+use super::pipes::{MOST_STDERR, Pipes};
 use crate::error::{Code, Failure, Result};
 use crate::model::git::GitLimits;
 use crate::model::text::excerpt;
 
-/// How many bytes of git's standard error are read.
-const MOST_STDERR: u64 = 64 << 10;
 /// How long to wait for the end of standard error after git has ended: programs that git started may hold it open.
 const STDERR_GRACE: Duration = Duration::from_secs(1);
 /// How long to wait between two looks at a process whose end the kernel does not tell.
@@ -83,50 +82,34 @@ pub(super) fn run_to_end(started: GitLaunch<'_>, input: Option<Vec<u8>>) -> Resu
     let until = Instant::now() + bounds.time;
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut git = GitChild::of(spawn(command)?, group);
-    if let (Some(mut pipe), Some(input)) = (git.child.stdin.take(), input) {
-        // If git does not read all input, its own message says why.
-        std::thread::spawn(move || pipe.write_all(&input));
-    }
-    let most = u64::try_from(bounds.output).unwrap_or(u64::MAX).saturating_add(1);
-    let written = read(git.child.stdout.take().map(|pipe| pipe.take(most)), false);
-    let errors = read(git.child.stderr.take().map(|pipe| pipe.take(MOST_STDERR)), true);
-    let mut stdout = match written.recv_timeout(until.saturating_duration_since(Instant::now())) {
-        Ok(read) => read.map_err(broken)?,
-        Err(_) => return Err(bounds.too_long(what)),
-    };
-    if stdout.len() > bounds.output {
-        if !bounds.cut {
-            return Err(bounds.too_much(what));
+    let mut pipes = Pipes::of(&mut git.child, input).map_err(broken)?;
+    while pipes.writes() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(bounds.too_long(what));
         }
-        stdout.truncate(bounds.output);
-        return Ok(Output { status: ExitStatus::default(), stdout, stderr: Vec::new() });
+        pipes.go_on(None, left, bounds.output).map_err(broken)?;
+        if pipes.output.len() > bounds.output {
+            if !bounds.cut {
+                return Err(bounds.too_much(what));
+            }
+            pipes.output.truncate(bounds.output);
+            return Ok(Output { status: ExitStatus::default(), stdout: pipes.output, stderr: Vec::new() });
+        }
     }
     let status = loop {
         let left = until.saturating_duration_since(Instant::now());
         match git.try_wait().map_err(broken)? {
             Some(status) => break status,
             None if left.is_zero() => return Err(bounds.too_long(what)),
-            None => git.ending.wait(left),
+            None => git.ending.go_on(&mut pipes, left).map_err(broken)?,
         }
     };
-    let stderr = errors.recv_timeout(STDERR_GRACE).ok().and_then(std::result::Result::ok).unwrap_or_default();
-    Ok(Output { status, stdout, stderr })
-}
-
-/// Reads a pipe up to its limit. If `drained`, the rest is read and thrown away, so that the writer does not block.
-fn read(pipe: Option<std::io::Take<impl Read + Send + 'static>>, drained: bool) -> Receiver<std::io::Result<Vec<u8>>> {
-    let (sender, receiver) = mpsc::channel();
-    if let Some(mut pipe) = pipe {
-        std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let read = pipe.read_to_end(&mut bytes).map(|_| bytes);
-            if drained {
-                let _ = std::io::copy(&mut pipe.into_inner(), &mut std::io::sink());
-            }
-            sender.send(read)
-        });
+    let until = Instant::now() + STDERR_GRACE;
+    while pipes.complains() && Instant::now() < until {
+        pipes.go_on(None, until.saturating_duration_since(Instant::now()), 0).map_err(broken)?;
     }
-    receiver
+    Ok(Output { status, stdout: pipes.output, stderr: pipes.errors })
 }
 
 fn spawn(command: &mut Command) -> Result<Child> {
@@ -173,6 +156,12 @@ impl Ending {
     fn of(child: &Child) -> Ending {
         let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         Ending(id.and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok()).map(Arc::new))
+    }
+
+    /// Lets the pipes go on until the process may have ended, or so long; where the kernel cannot tell its end, for a moment.
+    fn go_on(&self, pipes: &mut Pipes, most: Duration) -> std::io::Result<()> {
+        let most = if self.0.is_some() { most } else { most.min(PAUSE) };
+        pipes.go_on(self.0.as_deref(), most, 0)
     }
 
     /// Waits until the process has ended, or so long; where the kernel cannot tell, for a moment.
@@ -288,7 +277,7 @@ impl Running {
         let mut message = Vec::new();
         let stderr = self.git().child.stderr.take();
         if let Some(stderr) = stderr {
-            let _ = stderr.take(MOST_STDERR).read_to_end(&mut message);
+            let _ = stderr.take(MOST_STDERR.try_into().unwrap_or(u64::MAX)).read_to_end(&mut message);
         }
         // The watching thread needs the child as well, so the lock is not held between two tries.
         let ending = self.git().ending.clone();
@@ -324,10 +313,14 @@ mod tests {
     use super::*;
 
     fn run(line: &str, bounds: CallBounds) -> Result<Output> {
+        given(line, bounds, None)
+    }
+
+    fn given(line: &str, bounds: CallBounds, input: Option<Vec<u8>>) -> Result<Output> {
         use std::os::unix::process::CommandExt;
         let mut command = Command::new("sh");
-        command.args(["-c", line]).stdin(Stdio::null()).process_group(0);
-        run_to_end(GitLaunch { what: "test", command: &mut command, group: true, bounds }, None)
+        command.args(["-c", line]).stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() }).process_group(0);
+        run_to_end(GitLaunch { what: "test", command: &mut command, group: true, bounds }, input)
     }
 
     fn bounds(time: Duration) -> CallBounds {
@@ -338,7 +331,7 @@ mod tests {
 
     #[test]
     fn what_takes_too_long_is_ended_with_what_it_started() {
-        for line in ["sleep 600", "sleep 600 & wait", "exec >&-; sleep 600", "sleep 600 & exit 0"] {
+        for line in ["sleep 600", "sleep 600 & wait", "exec >&-; sleep 600", "sleep 600 & exit 0", "yes >&2"] {
             let failure = run(line, bounds(Duration::from_millis(100))).expect_err(line);
             assert_eq!(failure.message, "git test took longer than 0.1 s, and was ended");
             assert!(failure.hint.is_some_and(|hint| hint.contains("git.seconds")), "{line}");
@@ -355,5 +348,21 @@ mod tests {
         // Standard error is cut as well, and does not block git.
         let said = run("yes | head -c 4000000 >&2; echo done", bounds(LONG)).expect("it ends");
         assert_eq!((said.stdout, said.stderr.len()), (b"done\n".to_vec(), 64 << 10));
+    }
+
+    #[test]
+    fn what_is_written_and_what_is_read_may_both_be_longer_than_a_pipe() {
+        let input: Vec<u8> = b"a line of input\n".repeat(50_000);
+        let both = given("tee /dev/stderr; echo end", bounds(LONG), Some(input.clone())).expect("it ends");
+        assert_eq!(both.stdout, [&input[..], b"end\n"].concat());
+        assert_eq!(both.stderr, &input[..64 << 10]);
+        // What reads nothing of it, or only its beginning, says itself whether that is wrong.
+        for (line, status) in [("exit 3", 3), ("head -c 10 >/dev/null", 0), ("exec <&-; echo closed", 0)] {
+            let ended = given(line, bounds(LONG), Some(input.clone())).expect(line);
+            assert_eq!(ended.status.code(), Some(status), "{line}");
+        }
+        let failure =
+            given("sleep 600", bounds(Duration::from_millis(100)), Some(input)).expect_err("it reads nothing");
+        assert_eq!(failure.message, "git test took longer than 0.1 s, and was ended");
     }
 }

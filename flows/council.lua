@@ -60,11 +60,18 @@ local function begin(ctx: nietz.Context, request: string): app.App
 		points = {},
 		book = ledger.new(),
 		files = {},
+		looking = false,
+		shown = {},
+		cited = {},
 		conversation = {},
 		spent = {},
 	}
 	local facts, given = options.context(ctx.params.context, ctx.origins.context, app.is_small(self, moderator))
 	self.files = given
+	self.looking = options.may_look(ctx.params.look, #given > 0)
+	if self.looking then
+		table.insert(flags, "look")
+	end
 	self.doc = session.new({
 		kind = "begun",
 		at = clock.now(),
@@ -194,7 +201,7 @@ return nietz.flow({
 	summary = "Lets personas with different views argue in the open, and decides with dissent on the record",
 	params = options.PARAMS,
 	settings = options.SETTINGS,
-	permissions = { llm = true },
+	permissions = { llm = true, files = true },
 	budget = { calls = 2000 },
 	collections = files.COLLECTIONS,
 	personas = { council = "./council/member.schema.json" },

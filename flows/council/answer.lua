@@ -64,7 +64,7 @@ local function line_shape(ids: { string }, is_small: boolean): (names: { string 
 end
 
 local TAKEN_BACK = shape.list(shape.object({ "quote", "by" }, { quote = shape.text(2), by = shape.text(2) }), 0, 60)
-local KNOWN = shape.list(shape.object({ "text", "quote" }, { quote = shape.text(2), text = shape.text(2) }), 0, 120)
+local KNOWN = shape.list(shape.object({ "text", "quote" }, { quote = shape.text(0), text = shape.text(2) }), 0, 120)
 
 local function answer_schema(self: app.App, ids: { string }, options: { string }, is_small: boolean): { [string]: any }
 	local with_sources = line_shape(ids, is_small)
@@ -189,6 +189,7 @@ local function ask_moderator(
 		purpose = "council",
 		temperature = 0.2,
 		small = is_small,
+		looks = true,
 	})
 end
 

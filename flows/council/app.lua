@@ -4,8 +4,10 @@
 
 local ask = require("../common/ask")
 local clock = require("@nietz/clock")
+local json = require("@nietz/json")
 local ledger = require("../common/ledger")
 local llm = require("@nietz/llm")
+local look = require("../common/look")
 local mind = require("../common/mind")
 local model_text = require("../common/model_text")
 local options = require("./options")
@@ -25,8 +27,8 @@ export type Point = { id: string, by: string, text: string, turnId: string, cycl
 export type File = { path: string, text: string, first: number, last: number, lines: number, sha256: string }
 --- What calls of one purpose used; `cost` is nil as soon as one of them has no known price.
 export type Spent = { calls: number, input: number, output: number, cached: number, cost: number?, priced: boolean }
---- Which model made a turn, and how long that took.
-export type Made = { model: string, latencySeconds: number }
+--- Which model made a turn, how long that took, and where it looked before.
+export type Made = { model: string, latencySeconds: number, looked: { look.Look }? }
 
 export type App = {
 	doc: session.Session,
@@ -42,6 +44,10 @@ export type App = {
 	--- What the user said, piece by piece; `turn` is the number of turns before it.
 	book: ledger.Ledger,
 	files: { File },
+	--- Whether members may look into the project, the lines that they were shown, and those that were cited and told.
+	looking: boolean,
+	shown: { look.Line },
+	cited: { look.Line },
 	--- The conversation as a large mind reads it: texts that are only ever added to.
 	conversation: { string },
 	spent: { [string]: Spent },
@@ -49,6 +55,9 @@ export type App = {
 
 --- The code of the failure that ends a session when the user cancels it.
 app.CANCELLED = "cancelled"
+
+--- How often a persona may look before one reply, and the share of its window, and the tokens without one, that this may take.
+local LOOKS, LOOK_SHARE, LOOK_ROOM = 4, 0.1, 8_000
 
 --- What stands between the conversation and what a model is asked about it: an answer, so that services keep what is before it.
 local READ = "I have read all of it."
@@ -134,6 +143,8 @@ export type ModelRequest = {
 	model: string?,
 	--- Whether it is a small mind that is asked, which gets its own prompt.
 	small: boolean,
+	--- Whether the persona may look into the project before it answers, where anybody may.
+	looks: boolean?,
 }
 
 --- Returns the model that speaks as a persona; nil for the run's.
@@ -173,6 +184,22 @@ local function count_tokens(self: App, purpose: string, reply: llm.Reply)
 	self.spent[purpose] = spent
 end
 
+--- How much all large minds must read for services to keep it, in tokens.
+local LEAST_KEPT = 1024
+
+--- Whether all seats read so much of the same that it pays to let one of them speak first: the others find it kept.
+function app.shares_enough(self: App): boolean
+	local letters = #template.render("./prompts/system.md", {})
+	for _, block in self.conversation do
+		letters += #block
+	end
+	local mixed = next(self.models) ~= nil
+	for _, seat in self.seats do
+		mixed = mixed or seat.model ~= nil or app.is_small(self, seat)
+	end
+	return not mixed and letters >= 4 * LEAST_KEPT
+end
+
 --- Returns how many tokens were used for a purpose.
 function app.tokens(self: App, purpose: string): number
 	local spent = self.spent[purpose]
@@ -192,7 +219,7 @@ end
 
 --- Returns what is sent: to a small mind one prompt, by a persona; to a large one the whole conversation, the same for all, and
 --- then who speaks and what is wanted, so that a service that keeps what it was sent keeps nearly all.
-local function chat_of(self: App, request: ModelRequest): llm.Chat
+local function chat_of(self: App, request: ModelRequest, looker: look.Looker?): llm.Chat
 	local persona = request.persona
 	local chat: llm.Chat = {
 		schema = request.schema,
@@ -216,16 +243,55 @@ local function chat_of(self: App, request: ModelRequest): llm.Chat
 		chat.messages, chat.effort = messages, persona.effort :: any
 		chat.prompt =
 			text.trim((string.gsub(template.render(`./prompts/{request.prompt}.md`, introduced(self, request)), "\n\n\n+", "\n\n")))
+		if looker ~= nil then
+			chat.tools, chat.rounds = looker.tools, LOOKS + 3
+			chat.prompt = `{chat.prompt}\n\n{text.trim(look.prompt(looker))}`
+		end
 	end
 	return chat
+end
+
+--- Returns what a persona looks with before it answers; nil where it may not.
+local function looker_of(self: App, request: ModelRequest): look.Looker?
+	local persona = request.persona
+	local names = if persona and self.looking and request.looks and not request.small then look.tools_of(persona) else {}
+	if #names == 0 then
+		return nil
+	end
+	local room = mind.room(LOOK_SHARE, LOOK_ROOM, app.model_of(self, persona))
+	return look.offer(names, look.limits(LOOKS, room), function(shown: string)
+		ui.status(`{request.label}: {shown}`)
+	end)
+end
+
+--- Shows where somebody has looked, and keeps the lines that they were shown.
+local function keep_looks(self: App, label: string, looker: look.Looker)
+	for _, line in looker.lines do
+		table.insert(self.shown, line)
+	end
+	if #looker.looks > 0 then
+		local looks: { string } = {}
+		for _, one in looker.looks do
+			table.insert(looks, `\`{look.text(one)}\``)
+		end
+		ui.say(self.t("looked", { who = label, what = table.concat(looks, ", ") }))
+	end
 end
 
 --- Asks a model for a structured value. Every failure is raised.
 function app.ask_model_or_raise(self: App, request: ModelRequest): (any, Made)
 	local began = clock.unix()
-	local reply = llm.chat(chat_of(self, request))
+	local looker = looker_of(self, request)
+	local reply = llm.chat(chat_of(self, request, looker))
 	count_tokens(self, request.purpose, reply)
-	local made = { model = reply.model, latencySeconds = math.round((clock.unix() - began) * 1000) / 1000 }
+	local made: Made = { model = reply.model, latencySeconds = math.round((clock.unix() - began) * 1000) / 1000 }
+	if looker ~= nil then
+		keep_looks(self, request.label, looker)
+		made.looked = if #looker.looks > 0 then json.array(table.clone(looker.looks)) else nil
+	end
+	if reply.value == nil then
+		error({ code = "reply-invalid", message = self.t("looked_only", { who = request.label }) }, 0)
+	end
 	return end_texts_whole(reply.value, request.schema), made
 end
 

@@ -84,6 +84,7 @@ local function judge_ambiguity(self: app.App, number: number): ({ Question }, ap
 		purpose = "clarify",
 		temperature = 0.2,
 		small = is_small,
+		looks = true,
 	})
 	local asked: { string } = {}
 	for _, question in self.doc.clarificationQuestions do
@@ -91,7 +92,12 @@ local function judge_ambiguity(self: app.App, number: number): ({ Question }, ap
 	end
 	local raw: { any } = {}
 	if value ~= nil then
-		app.record_event(self, "judged", { round = number, ambiguous = value.ambiguous, reasons = value.because })
+		app.record_event(self, "judged", {
+			round = number,
+			ambiguous = value.ambiguous,
+			reasons = value.because,
+			looked = if made then made.looked else nil,
+		})
 		raw = if value.ambiguous or always then value.questions else {}
 	end
 	local found = clarify.new_questions(raw, asked, self.doc.requestText, is_small)

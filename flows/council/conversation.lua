@@ -5,6 +5,7 @@
 local app = require("./app")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
+local look = require("../common/look")
 local personas = require("@nietz/personas")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
@@ -27,6 +28,13 @@ function conversation.tell_case(self: app.App)
 	)
 end
 
+--- The longest line of a file that is told, in letters.
+local LONGEST_LINE = 300
+
+local function told_line(line: look.Line): string
+	return `{line.path}:{line.number}\t{text.truncate(line.text, LONGEST_LINE)}`
+end
+
 --- Returns all that is known by now without the debate, as one text: for those who have not heard the debate.
 function conversation.case(self: app.App): string
 	local parts = {
@@ -37,6 +45,9 @@ function conversation.case(self: app.App): string
 	end)
 	if #assumed > 0 then
 		table.insert(parts, "# Assumed, because nobody answered\n\n" .. table.concat(assumed, "\n"))
+	end
+	if #self.cited > 0 then
+		table.insert(parts, "# Lines of the project that were looked up\n\n" .. table.concat(list.map(self.cited, told_line), "\n"))
 	end
 	return text.trim((string.gsub(table.concat(parts, "\n\n"), "\n\n\n+", "\n\n")))
 end
@@ -62,8 +73,22 @@ function conversation.tell_table(self: app.App, seats: { personas.Persona })
 	)
 end
 
+--- Returns those of these lines that nobody was told yet, and notes that they are told.
+function conversation.new_lines(self: app.App, lines: { look.Line }): { look.Line }
+	return list.filter(lines, function(line): boolean
+		local is_new = not list.some(self.cited, function(one): boolean
+			return one.path == line.path and one.number == line.number
+		end)
+		if is_new then
+			table.insert(self.cited, line)
+		end
+		return is_new
+	end)
+end
+
 --- Returns a turn of the debate as others read it: who stands for what and recommends what, and whom it answers.
-function conversation.turn(turn: any, points: { app.Point }): string
+--- `found` are lines of the project that it cites and that nobody was told before.
+function conversation.turn(turn: any, points: { app.Point }, found: { look.Line }): string
 	local meta = turn.metadata
 	local lines = { `## {turn.sender.name} stands for {meta.stance}, with confidence {meta.confidence}`, "" }
 	for _, point in points do
@@ -80,6 +105,9 @@ function conversation.turn(turn: any, points: { app.Point }): string
 		table.insert(lines, `Proposes {proposal.id}, which stands below`)
 	end
 	table.insert(lines, `Recommends: {meta.recommends}`)
+	for _, line in found do
+		table.insert(lines, told_line(line))
+	end
 	return table.concat(lines, "\n")
 end
 

@@ -85,7 +85,8 @@ local function run_cycle(self: app.App, number: number): boolean
 		interjections.heard_points(self, number) :: any,
 		{},
 		persona_turns.speaker(self, heard),
-		on_failure(self, failures)
+		on_failure(self, failures),
+		app.shares_enough(self)
 	)
 	if #found > 0 then
 		record_cycle(self, number, found, heard)

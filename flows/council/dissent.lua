@@ -41,6 +41,7 @@ local function ask(self: app.App, persona: personas.Persona, position: agreement
 		label = persona.name,
 		purpose = "council",
 		small = is_small,
+		looks = true,
 	})
 end
 

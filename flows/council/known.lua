@@ -153,14 +153,15 @@ function known.facts(self: app.App, told: { any }): { Fact }
 	local facts: { Fact } = json.array({} :: { Fact })
 	for _, item in told do
 		local line = app.to_line(item.text)
-		local holds = ledger.is_said(item.quote, said)
+		local quote = if item.quote == "" then line else item.quote
+		local holds = ledger.is_said(quote, said)
 			and not list.some(gone, function(words): boolean
-				return ledger.is_said(item.quote, words) or ledger.is_said(words, item.quote)
+				return ledger.is_said(quote, words) or ledger.is_said(words, quote)
 			end)
 		if holds then
 			-- A figure that nobody said is taken out with the words around it: the user's own stand in their place.
 			local invented = ledger.invented_number(line, `{said}\n{self.doc.requestText}`) ~= nil
-			table.insert(facts, { text = if invented then item.quote else line, quote = item.quote })
+			table.insert(facts, { text = if invented then quote else line, quote = quote })
 		end
 	end
 	for _, fact in passed_over(self, facts, gone) do

@@ -33,6 +33,12 @@ options.PARAMS = {
 		choices = { "auto", "never" },
 		help = "Ask beforehand whether a council is worth it, and offer one plain answer where it is not",
 	},
+	look = {
+		type = "string",
+		default = "auto",
+		choices = { "auto", "always", "never" },
+		help = "Let members look into the files of this folder before they speak: where --context @FILE was given, in any case, or not",
+	},
 	models = { type = "string", help = "The models of the seats, in turn: openai/a,anthropic/b" },
 	personas = { type = "string", help = 'Who debates, by name: "Senior Architect, QA Engineer"; a contrarian is always there' },
 	cycles = { type = "integer", min = 1, help = "The most cycles of debate [default: 10, or 20 with --extended]" },
@@ -158,6 +164,11 @@ function options.context(given: { string }?, origins: { nietz.Origin }?, is_smal
 		nietz.usage(`--context has about {tokens} tokens, and there is room for {room}`, "give less of it, or a model with a larger window")
 	end
 	return texts, files
+end
+
+--- Returns whether members may look into the project.
+function options.may_look(wish: string, given: boolean): boolean
+	return wish == "always" or (wish == "auto" and given)
 end
 
 --- Raises where a text is longer than a session can hold.

@@ -8,6 +8,7 @@ local clock = require("@nietz/clock")
 local conversation = require("./conversation")
 local json = require("@nietz/json")
 local list = require("../common/list")
+local look = require("../common/look")
 local model_text = require("../common/model_text")
 local personas = require("@nietz/personas")
 local proposals = require("./proposals")
@@ -148,7 +149,6 @@ end
 
 --- Returns what a large mind is told at the end, behind the conversation.
 local function large_vars(self: app.App, voice: personas.Persona, first: boolean): { [string]: any }
-	local before = persona_turns.last_turn(self, voice.name)
 	local history: { agreement.Measure } = self.doc.metadata.measures or {}
 	local last = history[#history]
 	local leading = if last and last.leading then `{last.leading} ("{app.option_text(self, last.leading)}")` else false
@@ -158,7 +158,6 @@ local function large_vars(self: app.App, voice: personas.Persona, first: boolean
 		contrarian = table.find(voice.tags, "contrarian") ~= nil,
 		leading = leading,
 		before = persona_turns.last_position(self, voice.name) or false,
-		recommended = if before then before.metadata.recommends else "",
 	}
 end
 
@@ -186,6 +185,7 @@ function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round
 			purpose = "council",
 			temperature = voice.temperature or 0.7,
 			small = is_small,
+			looks = true,
 		})
 		if value == nil then
 			return nil, nil
@@ -228,6 +228,7 @@ function persona_turns.answer(self: app.App, persona: personas.Persona, question
 		label = persona.name,
 		purpose = "council",
 		small = is_small,
+		looks = true,
 	})
 	return if value ~= nil then { value = value, made = made :: app.Made, at = clock.now(), small = is_small } else nil
 end
@@ -270,6 +271,10 @@ local function tone_of(responds: { any }, number: number, asked: boolean): strin
 	return if number == 1 then "opening" else "building"
 end
 
+local function text_of(point: app.Point): string
+	return point.text
+end
+
 --- Records and shows what one persona said, and adds its points to those that others can take up. Returns the turn, and it as
 --- others read it.
 function persona_turns.record(self: app.App, name: string, heard: Reply, number: number, asked: boolean): (any, string)
@@ -297,6 +302,10 @@ function persona_turns.record(self: app.App, name: string, heard: Reply, number:
 			why = why,
 		})
 	end
+	local lines = look.cited(`{value.recommends}\n{table.concat(list.map(made, text_of), "\n")}`, self.shown)
+	local cites = list.map(lines, function(line: look.Line): string
+		return `{line.path}:{line.number}`
+	end)
 	local turn = app.record_turn(self, {
 		sender = app.participant_of(self, name),
 		recipient = if asked then session.user(self.doc) else nil,
@@ -313,6 +322,8 @@ function persona_turns.record(self: app.App, name: string, heard: Reply, number:
 			tone = tone_of(responds, number, asked),
 			model = heard.made.model,
 			latencySeconds = heard.made.latencySeconds,
+			looked = heard.made.looked,
+			cites = if #cites > 0 then json.array(cites) else nil,
 		},
 	})
 	for _, point in made do
@@ -320,7 +331,7 @@ function persona_turns.record(self: app.App, name: string, heard: Reply, number:
 		table.insert(self.points, point)
 	end
 	ui.say(turn.content, { from = `{name} #{turn.sequenceNumber}` })
-	return turn, conversation.turn(turn, made)
+	return turn, conversation.turn(turn, made, conversation.new_lines(self, lines))
 end
 
 return persona_turns

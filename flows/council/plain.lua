@@ -45,17 +45,15 @@ local function ask_arm(self: app.App, prompt: string, label: string, purpose: st
 	for name, value in extra do
 		vars[name] = value
 	end
-	return (
-		app.ask_model_or_raise(self, {
-			prompt = if is_small and prompt == "plain" then "control" else prompt,
-			vars = vars,
-			schema = answer_schema(is_small),
-			label = label,
-			purpose = purpose,
-			temperature = temperature,
-			small = is_small,
-		})
-	)
+	return screens.as_decision((app.ask_model_or_raise(self, {
+		prompt = if is_small and prompt == "plain" then "control" else prompt,
+		vars = vars,
+		schema = answer_schema(is_small),
+		label = label,
+		purpose = purpose,
+		temperature = temperature,
+		small = is_small,
+	})))
 end
 
 --- Returns one answer of the run's model. Every failure is raised.

@@ -125,7 +125,12 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 	end,
 	judged = function(self: Session, event: Event)
 		self.metadata.ambiguity = self.metadata.ambiguity or empty_list()
-		table.insert(self.metadata.ambiguity, { round = event.round, ambiguous = event.ambiguous, reasons = copy(event.reasons) })
+		table.insert(self.metadata.ambiguity, {
+			round = event.round,
+			ambiguous = event.ambiguous,
+			reasons = copy(event.reasons),
+			looked = copy(event.looked),
+		})
 	end,
 	round_over = function(self: Session, event: Event)
 		self.clarificationRounds = math.max(self.clarificationRounds, event.round)

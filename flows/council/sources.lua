@@ -6,6 +6,7 @@ local app = require("./app")
 local cited = require("../common/cited")
 local json = require("@nietz/json")
 local ledger = require("../common/ledger")
+local look = require("../common/look")
 
 local sources = {}
 
@@ -63,6 +64,11 @@ function sources.point(self: app.App, text: string, ids: { string }): Point
 		end
 	end
 	local cites = cited.places(text, self.files :: { any })
+	for _, place in cited.places(text, look.places(self.shown)) do
+		if table.find(cites, place) == nil then
+			table.insert(cites, place)
+		end
+	end
 	return {
 		text = text,
 		from = sources.of(self, ids),

@@ -55,6 +55,8 @@ struct FlowTask {
     finish: OutcomeToLua,
     /// The last failures that the task was given, until it has shown that it goes on.
     failed: Option<TaskFailure>,
+    /// The model calls of the task, in order.
+    calls: Vec<EffectKey>,
 }
 
 /// Failures of effects that reached a task: of its own effects, or of those that ended a task it waits for.
@@ -136,6 +138,8 @@ pub struct Scheduler<'a> {
     parked: Option<Failure>,
     /// The last one that the flow gave.
     verdict: Option<RunVerdict>,
+    /// The model calls that brought no reply that can be used.
+    unusable: Vec<EffectKey>,
 }
 
 impl<'a> Scheduler<'a> {
@@ -154,6 +158,7 @@ impl<'a> Scheduler<'a> {
             gatherings: HashMap::new(),
             parked: None,
             verdict: None,
+            unusable: Vec::new(),
         }
     }
 
@@ -222,7 +227,8 @@ impl<'a> Scheduler<'a> {
         self.next_id += 1;
         let thread =
             self.vm.lua.create_thread(self.vm.bridge.guard.clone()).map_err(|error| vm_errors::from_error(&error))?;
-        self.tasks.insert(id, FlowTask { thread, scope, role, finish: outcome_to_nil, failed: None });
+        self.tasks
+            .insert(id, FlowTask { thread, scope, role, finish: outcome_to_nil, failed: None, calls: Vec::new() });
         self.ready.push_back((id, TaskInput::Begin(run, argument)));
         Ok(id)
     }
@@ -279,6 +285,14 @@ impl<'a> Scheduler<'a> {
                 self.verdict = Some(verdict);
                 self.answer(id, Ok(LuaValue::Nil)).map(|()| None)
             }
+            Some(Request::Unusable { calls, why }) => {
+                if let Some(task) = self.tasks.get_mut(&id) {
+                    let keys = task.calls.split_off(task.calls.len().saturating_sub(calls));
+                    self.unusable.extend(&keys);
+                    task.failed = Some(TaskFailure::new(keys, &Failure::new(Code::ReplyInvalid, why)));
+                }
+                self.answer(id, Ok(LuaValue::Nil)).map(|()| None)
+            }
             Some(Request::Stop(name)) => self.stop_scopes(id, &name).map(|()| None),
             Some(Request::All { tasks, settle }) => self.spawn_all(id, tasks, settle).map(|()| None),
             Some(Request::Scope { name, run, limit }) => self.scope(id, &name, run, limit).map(|()| None),
@@ -291,7 +305,14 @@ impl<'a> Scheduler<'a> {
         if stoppable && self.is_stopped(&scope) {
             return self.deliver(id, None, Err(limits::stopped()));
         }
-        match self.gate.admit(&scope, effect)? {
+        let is_call = matches!(effect, Effect::Chat(_));
+        let admission = self.gate.admit(&scope, effect)?;
+        if let (Admission::Recorded(_, key, _) | Admission::Live(LiveEffect { key, .. }), true) = (&admission, is_call)
+            && let Some(task) = self.tasks.get_mut(&id)
+        {
+            task.calls.push(*key);
+        }
+        match admission {
             Admission::Now(outcome) => self.deliver(id, None, outcome),
             Admission::Recorded(slot, key, outcome) => {
                 self.recorded.insert(slot, (id, key, outcome));
@@ -489,9 +510,15 @@ impl<'a> Scheduler<'a> {
         let escaped = failure.as_ref().map(|failure| self.escaped_failures(&task, failure)).unwrap_or_default();
         match task.role {
             TaskRole::Root => Ok(Some(match (result, failure) {
-                (Ok(value), _) => LuaOutcome::Returned(value, self.verdict.take()),
+                (Ok(value), _) => {
+                    // A fork asks for them again; the run that is done stays as it is.
+                    self.gate.set_void(std::mem::take(&mut self.unusable));
+                    LuaOutcome::Returned(value, self.verdict.take())
+                }
                 (Err(raised), failure) => {
-                    self.gate.set_void_failures(escaped);
+                    let by_reply = failure.as_ref().is_some_and(|failure| failure.code == Code::ReplyInvalid);
+                    let unusable = escaped.is_empty() && by_reply;
+                    self.gate.set_void(if unusable { std::mem::take(&mut self.unusable) } else { escaped });
                     LuaOutcome::Raised(failure.unwrap_or_else(|| self.failure(&raised)))
                 }
             })),

@@ -112,7 +112,7 @@ pub struct SearchPart {
 }
 
 impl SearchPart {
-    fn is_usual(&self) -> bool {
+    pub(super) fn is_usual(&self) -> bool {
         *self == SearchPart::default()
     }
 }

@@ -1,5 +1,6 @@
 //! The brainstorm as its users meet it: the program, its files, and a model service that answers by the schema.
 
+mod asked;
 mod bad_input;
 mod briefs;
 mod commands;
@@ -10,11 +11,13 @@ mod ledger;
 mod minds;
 pub(crate) mod model;
 mod own;
+mod price;
 mod rules;
 mod scribe;
 mod session_files;
 mod strict;
 pub(crate) mod table;
+mod unusable;
 mod voices;
 mod whole;
 mod worth;

@@ -13,19 +13,19 @@ use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Response};
 
 #[derive(Deserialize)]
-struct Case {
-    name: String,
+pub(super) struct Case {
+    pub(super) name: String,
     lang: String,
     topic: String,
-    script: Vec<Turn>,
+    pub(super) script: Vec<Turn>,
     facts: Vec<Fact>,
     must_contain: Vec<String>,
     traps: Vec<Trap>,
 }
 
 #[derive(Deserialize)]
-struct Turn {
-    says: String,
+pub(super) struct Turn {
+    pub(super) says: String,
 }
 
 #[derive(Deserialize)]
@@ -57,7 +57,7 @@ struct Count {
     misses: Vec<String>,
 }
 
-fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/worth/brainstorm");
     let mut paths: Vec<_> =
         std::fs::read_dir(folder).expect("the cases are there").map(|entry| entry.expect("an entry").path()).collect();

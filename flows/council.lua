@@ -49,7 +49,7 @@ local function begin(ctx: nietz.Context, request: string): app.App
 		metadata.debateCycleLimit = limit.cycles
 	end
 	local self: app.App = {
-		doc = {},
+		doc = {} :: never,
 		params = ctx.params,
 		limit = limit,
 		lang = ctx.lang,

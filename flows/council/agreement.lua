@@ -4,27 +4,16 @@
 
 local json = require("@nietz/json")
 local list = require("../common/list")
+local session = require("./session")
 local similarity = require("../common/similarity")
 local translations = require("../common/translations")
 
 local agreement = {}
 
 --- The position of one persona after a cycle; `option` is `undecided` where it has not chosen.
-export type Position = { name: string, option: string, confidence: number }
-export type Measure = {
-	cycle: number,
-	--- By option: percent of all confidence.
-	support: { [string]: number },
-	--- The option with the most support; nil where two have the same, or nobody chose.
-	leading: string?,
-	positions: { Position },
-	--- Who changed their option, and the average change of confidence.
-	moved: { { name: string, from: string, to: string } },
-	drift: number,
-	said: number,
-	new: number,
-}
-export type Option = { id: string, text: string }
+export type Position = session.Position
+export type Measure = session.Measure
+export type Option = session.Option
 
 agreement.UNDECIDED = "undecided"
 --- From this percentage of all confidence behind one option on, the council agrees.
@@ -173,11 +162,8 @@ function agreement.summary(one: Measure, options: { Option }, t: translations.Tr
 	return table.concat(parts, " ")
 end
 
---- How an option is carried: by how many of how many, and with which confidence of those.
-export type Carried = { by: number, of: number, confidence: number, percent: number }
-
 --- Returns how an option is carried. Those who stand elsewhere are counted, and their confidence in something else is not.
-function agreement.carried(one: Measure, option: string): Carried
+function agreement.carried(one: Measure, option: string): session.Carried
 	local sum, count = 0, 0
 	for _, position in one.positions do
 		if position.option == option then

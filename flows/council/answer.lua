@@ -53,9 +53,9 @@ local function rejectable(self: app.App, eligible: { string }): { string }
 end
 
 --- Returns a function that makes the schema of a line with the ids that it rests on (`from`).
-local function line_shape(ids: { string }, is_small: boolean): (names: { string }, extra: { [string]: any }) -> shape.Shape
+local function line_shape(ids: { string }, is_small: boolean): (names: { string }, extra: session.Values) -> shape.Shape
 	local from = if is_small then shape.list({ enum = ids }, 1, 3) else shape.list(shape.text(2, 8), 1, 4)
-	return function(names: { string }, extra: { [string]: any }): shape.Shape
+	return function(names: { string }, extra: session.Values): shape.Shape
 		local order, properties = table.clone(names), table.clone(extra)
 		table.insert(order, "from")
 		properties.from = from
@@ -66,7 +66,7 @@ end
 local TAKEN_BACK = shape.list(shape.object({ "quote", "by" }, { quote = shape.text(2), by = shape.text(2) }), 0, 60)
 local KNOWN = shape.list(shape.object({ "text", "quote" }, { quote = shape.text(0), text = shape.text(2) }), 0, 120)
 
-local function answer_schema(self: app.App, ids: { string }, options: { string }, is_small: boolean): { [string]: any }
+local function answer_schema(self: app.App, ids: { string }, options: { string }, is_small: boolean): shape.Shape
 	local with_sources = line_shape(ids, is_small)
 	local function text(letters: number): shape.Shape
 		return with_sources({ "text" }, { text = shape.text(3, small.most(is_small, letters)) })
@@ -75,7 +75,7 @@ local function answer_schema(self: app.App, ids: { string }, options: { string }
 	local why = shape.text(3, small.most(is_small, 240))
 	local rejected = with_sources({ "option", "why" }, { option = { enum = others }, why = why })
 	local order = { "option", "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }
-	local members: { [string]: any } = {
+	local members: { [string]: shape.Shape } = {
 		assumptions = shape.list(text(200), 0, 4),
 		decision = text(300),
 		next_steps = shape.list(text(200), 1, if is_small then 5 else 6),
@@ -106,7 +106,7 @@ local function answer_schema(self: app.App, ids: { string }, options: { string }
 end
 
 --- Returns what is wrong with the rejected options, or nil: each option that is not chosen must be there once.
-local function rejection_fault(self: app.App, value: any): string?
+local function rejection_fault(self: app.App, value: app.Values): string?
 	local seen: { [string]: boolean } = {}
 	for _, item in value.rejected do
 		if item.option == value.option then
@@ -125,7 +125,7 @@ local function rejection_fault(self: app.App, value: any): string?
 end
 
 --- Returns what is wrong with the ids of a large mind's answer, or nil.
-local function sources_fault(self: app.App, value: any): string?
+local function sources_fault(self: app.App, value: app.Values): string?
 	local fault: string? = nil
 	local function look(field: string, item: any)
 		fault = fault or sources.fault(self, field, item.from)
@@ -162,8 +162,8 @@ local function ask_moderator(
 	prompt: string,
 	vars: { [string]: any },
 	schema: (is_small: boolean, ids: { string }) -> any,
-	check: (value: any) -> string?
-): (any, app.Made?)
+	check: (value: app.Values) -> string?
+): (app.Values?, app.Made?)
 	local is_small = app.is_small(self, self.moderator)
 	local points = if is_small then small.recent_points(self) else self.points
 	local ids = list.map(points, function(point: app.Point): string
@@ -181,7 +181,7 @@ local function ask_moderator(
 		prompt = prompt,
 		vars = all,
 		schema = schema(is_small, ids),
-		check = function(value: any): string?
+		check = function(value: app.Values): string?
 			return check(value) or (if is_small then nil else sources_fault(self, value))
 		end,
 		persona = self.moderator,
@@ -216,7 +216,7 @@ local function write_undecided(self: app.App): any
 			local line = line_shape(ids, is_small)
 			local text = line({ "text" }, { text = shape.text(3, small.most(is_small, 240)) })
 			local order = { "because", "would_decide", "next_steps" }
-			local members: { [string]: any } =
+			local members: { [string]: shape.Shape } =
 				{ because = text, would_decide = shape.list(text, 1, 5), next_steps = shape.list(text, 1, 4) }
 			if not is_small then
 				order = { "taken_back", "known", "because", "would_decide", "next_steps" }
@@ -259,7 +259,7 @@ local function write_decision(self: app.App, options: { string }): any
 	}
 	local value, made = ask_moderator(self, "answer", vars, function(is_small, ids)
 		return answer_schema(self, ids, options, is_small)
-	end, function(value: any): string?
+	end, function(value: app.Values): string?
 		return rejection_fault(self, value)
 	end)
 	if value == nil then
@@ -320,7 +320,7 @@ function answer.finalize(self: app.App)
 	local made = self.doc.metadata.decision
 	dissent.conclude(self, last_measure(self), made)
 	app.record_event(self, "status", { status = "final" })
-	local by = made.made or {}
+	local by: session.Made = made.made or {}
 	app.record_turn(self, {
 		sender = app.participant_of(self, self.moderator.name),
 		recipient = session.user(self.doc),

@@ -10,6 +10,7 @@ local llm = require("@nietz/llm")
 local look = require("../common/look")
 local mind = require("../common/mind")
 local model_text = require("../common/model_text")
+local nietz = require("@nietz")
 local options = require("./options")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
@@ -28,11 +29,23 @@ export type File = { path: string, text: string, first: number, last: number, li
 --- What calls of one purpose used; `cost` is nil as soon as one of them has no known price.
 export type Spent = { calls: number, input: number, output: number, cached: number, cost: number?, priced: boolean }
 --- Which model made a turn, how long that took, and where it looked before.
-export type Made = { model: string, latencySeconds: number, looked: { look.Look }? }
+export type Made = session.Made
+--- What somebody says, before it is a turn.
+export type Saying = {
+	sender: session.Participant,
+	recipient: session.Participant?,
+	messageType: string,
+	content: string,
+	number: number,
+	timestamp: string?,
+	metadata: session.Values?,
+}
+--- The variables of a prompt.
+export type Values = session.Values
 
 export type App = {
 	doc: session.Session,
-	params: { [string]: any },
+	params: nietz.Values,
 	limit: options.Limit,
 	lang: string,
 	t: translations.Translate,
@@ -63,17 +76,17 @@ local LOOKS, LOOK_SHARE, LOOK_ROOM = 4, 0.1, 8_000
 local READ = "I have read all of it."
 
 --- Records an event: something that happened without anybody saying it.
-function app.record_event(self: App, kind: string, fields: { [string]: any }?)
-	local event: any = table.clone(fields or {})
+function app.record_event(self: App, kind: string, fields: session.Values?)
+	local event: session.Values = table.clone(fields or {})
 	event.kind, event.at = kind, event.at or clock.now()
-	session.add_event(self.doc, event)
+	session.add_event(self.doc, event :: session.Event)
 end
 
 --- Records what somebody says, and returns the turn.
-function app.record_turn(self: App, said: any): any
-	said.turnId = random.uuid()
-	said.timestamp = said.timestamp or clock.now()
-	return session.add_turn(self.doc, said)
+function app.record_turn(self: App, said: Saying): session.Turn
+	local new = table.clone(said) :: any
+	new.turnId, new.timestamp = random.uuid(), said.timestamp or clock.now()
+	return session.add_turn(self.doc, new)
 end
 
 --- Adds to the conversation what all large minds read from now on.
@@ -131,9 +144,9 @@ end
 export type ModelRequest = {
 	--- The prompt's name: `select` is `prompts/select.md`, and for a small mind `prompts/small/select.md`.
 	prompt: string,
-	vars: { [string]: any },
-	schema: { [string]: any },
-	check: ((value: any) -> string?)?,
+	vars: Values,
+	schema: llm.Schema,
+	check: ((value: Values) -> string?)?,
 	--- Who is asked; without one, the model as such, which reads nothing but the prompt.
 	persona: personas.Persona?,
 	label: string,
@@ -158,7 +171,7 @@ function app.is_small(self: App, persona: personas.Persona?, model: string?): bo
 end
 
 --- Ends each text of a value at a whole word or sentence, where the limit of its schema may have cut it.
-local function end_texts_whole(value: any, schema: any): any
+local function end_texts_whole(value: Values, schema: any): any
 	if type(value) == "string" then
 		return if schema.maxLength then model_text.to_whole_line(value, schema.maxLength) else value
 	elseif type(value) ~= "table" then
@@ -207,7 +220,7 @@ function app.tokens(self: App, purpose: string): number
 end
 
 --- Returns the variables of a prompt with the name and the words of whoever speaks: a large mind is told them last.
-local function introduced(self: App, request: ModelRequest): { [string]: any }
+local function introduced(self: App, request: ModelRequest): Values
 	local vars = table.clone(request.vars)
 	local persona = request.persona
 	if persona ~= nil then
@@ -279,7 +292,7 @@ local function keep_looks(self: App, label: string, looker: look.Looker)
 end
 
 --- Asks a model for a structured value. Every failure is raised.
-function app.ask_model_or_raise(self: App, request: ModelRequest): (any, Made)
+function app.ask_model_or_raise(self: App, request: ModelRequest): (Values, Made)
 	local began = clock.unix()
 	local looker = looker_of(self, request)
 	local reply = llm.chat(chat_of(self, request, looker))
@@ -296,8 +309,8 @@ function app.ask_model_or_raise(self: App, request: ModelRequest): (any, Made)
 end
 
 --- Asks a model for a structured value. Where it cannot write a valid one, says so, records that, and returns nil.
-function app.ask_model(self: App, request: ModelRequest): (any, Made?)
-	local value, made = ask.try(function(): (any, Made)
+function app.ask_model(self: App, request: ModelRequest): (Values?, Made?)
+	local value, made = ask.try(function(): (Values, Made)
 		return app.ask_model_or_raise(self, request)
 	end)
 	if made == nil then
@@ -314,9 +327,9 @@ function app.to_line(value: string): string
 end
 
 --- Returns the options that can be stood for: all but those that nobody stands for since they became part of another.
-function app.open_options(self: App): { any }
-	local found: { any } = {}
-	for _, option in self.doc.metadata.options or {} do
+function app.open_options(self: App): { session.Option }
+	local found: { session.Option } = {}
+	for _, option in self.doc.metadata.options or {} :: { session.Option } do
 		if not option.gone then
 			table.insert(found, option)
 		end
@@ -326,7 +339,7 @@ end
 
 --- Returns the text of an option.
 function app.option_text(self: App, id: string): string
-	for _, option in self.doc.metadata.options or {} do
+	for _, option in self.doc.metadata.options or {} :: { session.Option } do
 		if option.id == id then
 			return option.text
 		end

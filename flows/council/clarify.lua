@@ -73,7 +73,7 @@ end
 local function judge_ambiguity(self: app.App, number: number): ({ Question }, app.Made?)
 	local always = self.params.clarify == "always" and number == 1
 	local is_small = app.is_small(self, self.moderator)
-	local vars: { [string]: any } = if is_small then small.case_vars(self) else { round = number, rounds = rules.ROUNDS }
+	local vars: app.Values = if is_small then small.case_vars(self) else { round = number, rounds = rules.ROUNDS }
 	vars.most, vars.always = MAX_QUESTIONS, always
 	local value, made = app.ask_model(self, {
 		prompt = "clarify",
@@ -119,7 +119,7 @@ local function answer_confidence(answer: string, default: string): string
 	return if answer == default then "medium" else "high"
 end
 
-local function record_assumption(self: app.App, question: any, skipped: string)
+local function record_assumption(self: app.App, question: session.Question, skipped: string)
 	local default = question.suggestedDefault or ""
 	local asked = self.t("assume.asked", { question = question.question })
 	local assumption = if default ~= ""
@@ -141,7 +141,7 @@ local function record_assumption(self: app.App, question: any, skipped: string)
 end
 
 --- Records the user's answer to a question, or that it was skipped with the assumption that follows.
-local function record_answer(self: app.App, question: any, answer: string, status: string)
+local function record_answer(self: app.App, question: session.Question, answer: string, status: string)
 	local skipped = status ~= "answered"
 	app.record_turn(self, {
 		sender = session.user(self.doc),
@@ -165,7 +165,7 @@ local function record_answer(self: app.App, question: any, answer: string, statu
 end
 
 --- Asks the user a recorded question until it is answered or skipped.
-local function ask_until_settled(self: app.App, question: any, head: string): Settled
+local function ask_until_settled(self: app.App, question: session.Question, head: string): Settled
 	local default = question.suggestedDefault or ""
 	local lines: { string } = { head }
 	if question.why ~= nil then
@@ -230,7 +230,7 @@ local function ask_question(
 			latencySeconds = if made then made.latencySeconds else nil,
 		},
 	})
-	local recorded = session.question(self.doc, id)
+	local recorded = session.question(self.doc, id) :: session.Question
 	-- "Proceed with defaults" cannot settle a question without one: it is asked all the same.
 	if done == "skip all" or (done == "defaults" and question.default ~= "") then
 		record_answer(self, recorded, if done == "defaults" then "proceed with defaults" else "skip all", "skipped")

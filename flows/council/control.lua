@@ -84,7 +84,7 @@ end
 --- Returns the judge's reasons, and which answer it prefers: `first`, `second` or `equal`.
 local function ask_judge(self: app.App, first: string, second: string): any
 	local is_small = app.is_small(self, nil, self.params.judge)
-	local vars: { [string]: any } = if is_small then small.case_vars(self) else { case = conversation.case(self) }
+	local vars: app.Values = if is_small then small.case_vars(self) else { case = conversation.case(self) }
 	vars.first, vars.second = first, second
 	return (
 		app.ask_model_or_raise(self, {

@@ -17,13 +17,13 @@ local dissent = {}
 --- Below this confidence in another option a small mind is not asked why: it would have to make a dissent up.
 local HARDLY = 20
 
-local function ask(self: app.App, persona: personas.Persona, position: agreement.Position, made: any): (any, app.Made?)
+local function ask(self: app.App, persona: personas.Persona, position: agreement.Position, made: any): (app.Values?, app.Made?)
 	local is_small = app.is_small(self, persona)
-	local vars: { [string]: any } = if is_small then small.case_vars(self) else {}
+	local vars: app.Values = if is_small then small.case_vars(self) else {}
 	vars.decision, vars.option = made.decision.text, app.option_text(self, made.option)
 	vars.stance, vars.confidence = app.option_text(self, position.option), position.confidence
 	local order = { "report", "would_convince" }
-	local members: { [string]: any } = {
+	local members: { [string]: shape.Shape } = {
 		report = shape.text(3, small.most(is_small, 400)),
 		would_convince = if is_small then shape.text(3, 200) else { type = "string" },
 	}

@@ -11,6 +11,7 @@ local list = require("../common/list")
 local members = require("./members")
 local persona_turns = require("./persona_turns")
 local personas = require("@nietz/personas")
+local session = require("./session")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
@@ -29,7 +30,7 @@ function interjections.topic(self: app.App): string
 	local since = if #cycles > 0 then #cycles[#cycles].messageTurns else 0
 	local first = if since > 0 then cycles[#cycles].messageTurns[1] else nil
 	local remarks: { string } = {}
-	for _, said in self.doc.nietz.said or {} :: { any } do
+	for _, said in self.doc.nietz.said or {} :: { session.Said } do
 		local before = self.doc.messageTurns[said.after]
 		if said.to == nil and before ~= nil and first ~= nil then
 			for _, id in cycles[#cycles].messageTurns do

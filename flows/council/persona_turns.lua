@@ -21,7 +21,7 @@ local ui = require("@nietz/ui")
 local persona_turns = {}
 
 --- The reply of one persona in a cycle, before it is a turn.
-export type Reply = { value: any, made: app.Made, at: string, small: boolean }
+export type Reply = { value: app.Values, made: app.Made, at: string, small: boolean }
 
 local WAYS_TO_RESPOND = { "builds_on", "challenges" }
 --- Longest lines of a small mind, in letters.
@@ -40,11 +40,11 @@ function persona_turns.stances(self: app.App): { string }
 end
 
 --- Returns the schema of a position. A large mind's is the same for all who speak in a cycle.
-local function reply_schema(self: app.App, ids: { string }, is_small: boolean): { [string]: any }
+local function reply_schema(self: app.App, ids: { string }, is_small: boolean): shape.Shape
 	local first = #ids == 0
 	local line = shape.text(3, small.most(is_small, POINT))
 	local stances = persona_turns.stances(self)
-	local properties: { [string]: any } = {
+	local properties: { [string]: shape.Shape } = {
 		points = shape.list(line, if first then 1 else 0, if is_small then (if first then 3 else 2) else (if first then 4 else 3)),
 		recommends = shape.text(3, small.most(is_small, RECOMMENDATION)),
 		stance = { enum = stances },
@@ -87,7 +87,7 @@ function persona_turns.last_turn(self: app.App, name: string): any
 end
 
 --- Returns what is wrong with a reply, or nil: it must have at least one point, and answer others.
-function persona_turns.check_reply(self: app.App, value: any, name: string, is_small: boolean): string?
+function persona_turns.check_reply(self: app.App, value: app.Values, name: string, is_small: boolean): string?
 	if is_small then
 		small.keep_real_points(self, value)
 	else
@@ -111,7 +111,7 @@ function persona_turns.check_reply(self: app.App, value: any, name: string, is_s
 end
 
 --- Returns all points of a reply, responses included, each once.
-function persona_turns.texts(value: any, is_small: boolean): { string }
+function persona_turns.texts(value: app.Values, is_small: boolean): { string }
 	local said = table.clone(value.points)
 	for _, response in value.responds or {} :: { any } do
 		local line = app.to_line(response.why)
@@ -135,7 +135,7 @@ local function stands(self: app.App, name: string): { any }
 end
 
 --- Returns what a small mind is told for its position.
-local function small_vars(self: app.App, voice: personas.Persona, seen: { round.Point }): { [string]: any }
+local function small_vars(self: app.App, voice: personas.Persona, seen: { round.Point }): shape.Shape
 	local vars = small.case_vars(self)
 	vars.seen = list.map(seen, function(point: round.Point): any
 		return { id = point.id, by = point.by, text = point.text, own = point.by == voice.name }
@@ -148,7 +148,7 @@ local function small_vars(self: app.App, voice: personas.Persona, seen: { round.
 end
 
 --- Returns what a large mind is told at the end, behind the conversation.
-local function large_vars(self: app.App, voice: personas.Persona, first: boolean): { [string]: any }
+local function large_vars(self: app.App, voice: personas.Persona, first: boolean): shape.Shape
 	local history: { agreement.Measure } = self.doc.metadata.measures or {}
 	local last = history[#history]
 	local leading = if last and last.leading then `{last.leading} ("{app.option_text(self, last.leading)}")` else false
@@ -177,7 +177,7 @@ function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round
 			prompt = "position",
 			vars = if is_small then small_vars(self, voice, seen) else large_vars(self, voice, #seen == 0),
 			schema = reply_schema(self, ids, is_small),
-			check = function(value: any): string?
+			check = function(value: app.Values): string?
 				return persona_turns.check_reply(self, value, voice.name, is_small)
 			end,
 			persona = voice,
@@ -207,7 +207,7 @@ end
 --- Asks a persona a question of the user's; `guest` where it does not sit here. Returns the reply, or nil.
 function persona_turns.answer(self: app.App, persona: personas.Persona, question: string, seen: { app.Point }, guest: boolean): Reply?
 	local is_small = app.is_small(self, persona)
-	local vars: { [string]: any } = { question = question, guest = guest }
+	local vars: app.Values = { question = question, guest = guest }
 	if is_small then
 		vars = small.case_vars(self)
 		vars.seen, vars.question = seen, question
@@ -221,7 +221,7 @@ function persona_turns.answer(self: app.App, persona: personas.Persona, question
 			stance = { enum = persona_turns.stances(self) },
 			sure = { type = "integer", minimum = 0, maximum = 100 },
 		}),
-		check = function(value: any): string?
+		check = function(value: app.Values): string?
 			return persona_turns.check_reply(self, value, persona.name, is_small)
 		end,
 		persona = persona,
@@ -234,7 +234,7 @@ function persona_turns.answer(self: app.App, persona: personas.Persona, question
 end
 
 --- Returns the text of a turn.
-local function render_turn(self: app.App, value: any, before: any, responds: { any }, ids: { [string]: string }): string
+local function render_turn(self: app.App, value: app.Values, before: any, responds: { any }, ids: { [string]: string }): string
 	local undecided = value.stance == agreement.UNDECIDED
 	local whole = app.option_text(self, value.stance)
 	local short = if before then model_text.to_line(whole, OPTION) else whole

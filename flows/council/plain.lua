@@ -39,9 +39,9 @@ local function answer_schema(is_small: boolean): shape.Shape
 	return shape.object(order, members)
 end
 
-local function ask_arm(self: app.App, prompt: string, label: string, purpose: string, temperature: number, extra: { [string]: any }): any
+local function ask_arm(self: app.App, prompt: string, label: string, purpose: string, temperature: number, extra: app.Values): any
 	local is_small = app.is_small(self, nil)
-	local vars: { [string]: any } = if is_small then small.case_vars(self) else { case = conversation.case(self) }
+	local vars: app.Values = if is_small then small.case_vars(self) else { case = conversation.case(self) }
 	for name, value in extra do
 		vars[name] = value
 	end

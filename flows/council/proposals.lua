@@ -35,7 +35,7 @@ function proposals.schema(self: app.App): shape.Shape
 end
 
 --- Returns what is wrong with what a reply proposes, or nil.
-function proposals.fault(self: app.App, value: any): string?
+function proposals.fault(self: app.App, value: app.Values): string?
 	local proposal = (value.proposals or {})[1]
 	if value.stance == proposals.STANCE and proposal == nil then
 		return "stance: `proposal` is for an option that you propose; there is none in proposals"
@@ -55,7 +55,7 @@ end
 
 --- Turns what was proposed in a cycle into options, and the stances of those who stand for theirs into letters. Returns the new
 --- options; they are recorded by `proposals.open`.
-function proposals.letter(self: app.App, values: { { name: string, value: any } }): { any }
+function proposals.letter(self: app.App, values: { { name: string, value: app.Values } }): { any }
 	local new: { any } = {}
 	for _, said in values do
 		local value = said.value

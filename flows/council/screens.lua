@@ -144,7 +144,7 @@ function screens.anonymous(t: translations.Translate, value: { [string]: any }):
 	local function line_of(line: string): Line
 		return { text = app.to_line(line), who = "" }
 	end
-	local vars: { [string]: any } = {
+	local vars: app.Values = {
 		title = t("heading.decision"),
 		undecided = false,
 		composed = "",

@@ -77,7 +77,7 @@ function small.recent_points(self: app.App): { app.Point }
 end
 
 --- Removes from a reply what is no point: single words, and options handed back.
-function small.keep_real_points(self: app.App, value: any)
+function small.keep_real_points(self: app.App, value: app.Values)
 	local options = list.map(app.open_options(self), function(option: any): string
 		return option.text
 	end)

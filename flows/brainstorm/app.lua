@@ -9,6 +9,7 @@ local documents = require("@nietz/documents")
 local failure = require("../common/failure")
 local lang = require("./lang")
 local llm = require("@nietz/llm")
+local look = require("../common/look")
 local mind = require("../common/mind")
 local model_text = require("../common/model_text")
 local options = require("./options")
@@ -255,7 +256,18 @@ function app.ask_model(self: App, request: ModelRequest): any
 	end
 	chat.check, chat.repairs = request.check, request.repairs
 	chat.label = if request.persona then request.persona.name else self.t(`thinking.{request.prompt}`)
+	local about = self.doc.nietz.about
+	local looker = if request.persona and about and self.mind == "large" and #self.reading.files > 0
+		then look.by(request.persona, chat.label :: string, chat.model)
+		else nil
+	if looker ~= nil then
+		look.equip(chat, looker)
+	end
 	local value, reply = ask.value(chat)
+	local looked = if looker then look.told(looker) else nil
+	if looked ~= nil then
+		ui.say(self.t("about.looked", { who = chat.label :: string, what = looked }))
+	end
 	if reply == nil then
 		ui.say(self.t("thinking.failed", { what = chat.label :: string }))
 	end

@@ -9,10 +9,13 @@ local files = require("@nietz/files")
 local json = require("@nietz/json")
 local list = require("./list")
 local llm = require("@nietz/llm")
+local mind = require("./mind")
 local personas = require("@nietz/personas")
 local searching = require("./tools/searching")
 local source = require("./tools/source")
 local template = require("@nietz/template")
+local text = require("@nietz/text")
+local ui = require("@nietz/ui")
 
 local look = {}
 
@@ -40,10 +43,10 @@ local MOST_BYTES = 16_000
 --- How many lines of a place that is cited are told: of `a.rs:10-40` the first ones.
 local MOST_CITED = 6
 
---- Returns the limits where so many tokens may be spent on the looks of one reply.
-function look.limits(looks: number, room: number): Limits
-	return { looks = looks, bytes = math.min(MOST_BYTES, math.floor(4 * room / looks)) }
-end
+--- How often a persona may look before one reply, and the share of its window, and the tokens without one, that this may take.
+local LOOKS, SHARE, ROOM = 4, 0.1, 8_000
+--- How many rounds of tools an exchange has beside its looks, for what comes too late.
+local LATE = 3
 
 --- Returns what a persona may look with, by the `tools` of its file.
 function look.tools_of(persona: personas.Persona): { string }
@@ -141,14 +144,41 @@ function look.offer(names: { string }, limits: Limits, on_look: (shown: string) 
 	return looker
 end
 
---- Returns what a model is told of its tools, at the end of a prompt.
-function look.prompt(looker: Looker): string
+--- Returns what a model is told of its tools.
+local function prompt_of(looker: Looker): string
 	local names: { string } = {}
 	for name in looker.tools do
 		table.insert(names, `\`{name}\``)
 	end
 	table.sort(names)
 	return template.render("./look/look.md", { looks = looker.limits.looks, tools = table.concat(names, ", ") })
+end
+
+--- Returns what a persona looks with before it answers, with the tools of its file; nil where it has none. `label` is shown
+--- while it looks.
+function look.by(persona: personas.Persona, label: string, model: string?): Looker?
+	local names = look.tools_of(persona)
+	local room = mind.room(SHARE, ROOM, model)
+	local limits = { looks = LOOKS, bytes = math.min(MOST_BYTES, math.floor(4 * room / LOOKS)) }
+	return if #names == 0
+		then nil
+		else look.offer(names, limits, function(shown: string)
+			ui.status(`{label}: {shown}`)
+		end)
+end
+
+--- Gives a request the tools of whoever looks, and tells of them at the end of its prompt.
+function look.equip(chat: llm.Chat, looker: Looker)
+	chat.tools, chat.rounds = looker.tools, looker.limits.looks + LATE
+	chat.prompt = `{chat.prompt}\n\n{text.trim(prompt_of(looker))}`
+end
+
+--- Returns all looks as people read them, in one line; nil where nobody looked.
+function look.told(looker: Looker): string?
+	local looks = list.map(looker.looks, function(one): string
+		return `\`{look.text(one)}\``
+	end)
+	return if #looks > 0 then table.concat(looks, ", ") else nil
 end
 
 --- Returns a look as people read it: `grep "fee" src/**`.

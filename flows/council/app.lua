@@ -69,9 +69,6 @@ export type App = {
 --- The code of the failure that ends a session when the user cancels it.
 app.CANCELLED = "cancelled"
 
---- How often a persona may look before one reply, and the share of its window, and the tokens without one, that this may take.
-local LOOKS, LOOK_SHARE, LOOK_ROOM = 4, 0.1, 8_000
-
 --- What stands between the conversation and what a model is asked about it: an answer, so that services keep what is before it.
 local READ = "I have read all of it."
 
@@ -257,44 +254,28 @@ local function chat_of(self: App, request: ModelRequest, looker: look.Looker?): 
 		chat.prompt =
 			text.trim((string.gsub(template.render(`./prompts/{request.prompt}.md`, introduced(self, request)), "\n\n\n+", "\n\n")))
 		if looker ~= nil then
-			chat.tools, chat.rounds = looker.tools, LOOKS + 3
-			chat.prompt = `{chat.prompt}\n\n{text.trim(look.prompt(looker))}`
+			look.equip(chat, looker)
 		end
 	end
 	return chat
 end
 
---- Returns what a persona looks with before it answers; nil where it may not.
-local function looker_of(self: App, request: ModelRequest): look.Looker?
-	local persona = request.persona
-	local names = if persona and self.looking and request.looks and not request.small then look.tools_of(persona) else {}
-	if #names == 0 then
-		return nil
-	end
-	local room = mind.room(LOOK_SHARE, LOOK_ROOM, app.model_of(self, persona))
-	return look.offer(names, look.limits(LOOKS, room), function(shown: string)
-		ui.status(`{request.label}: {shown}`)
-	end)
-end
-
 --- Shows where somebody has looked, and keeps the lines that they were shown.
 local function keep_looks(self: App, label: string, looker: look.Looker)
-	for _, line in looker.lines do
-		table.insert(self.shown, line)
-	end
-	if #looker.looks > 0 then
-		local looks: { string } = {}
-		for _, one in looker.looks do
-			table.insert(looks, `\`{look.text(one)}\``)
-		end
-		ui.say(self.t("looked", { who = label, what = table.concat(looks, ", ") }))
+	table.move(looker.lines, 1, #looker.lines, #self.shown + 1, self.shown)
+	local what = look.told(looker)
+	if what ~= nil then
+		ui.say(self.t("looked", { who = label, what = what }))
 	end
 end
 
 --- Asks a model for a structured value. Every failure is raised.
 function app.ask_model_or_raise(self: App, request: ModelRequest): (Values, Made)
 	local began = clock.unix()
-	local looker = looker_of(self, request)
+	local persona = request.persona
+	local looker = if persona and self.looking and request.looks and not request.small
+		then look.by(persona, request.label, app.model_of(self, persona))
+		else nil
 	local reply = llm.chat(chat_of(self, request, looker))
 	count_tokens(self, request.purpose, reply)
 	local made: Made = { model = reply.model, latencySeconds = math.round((clock.unix() - began) * 1000) / 1000 }

@@ -353,7 +353,11 @@ function ledger.uncovered(book: Ledger, turn: number, said: string, others: { st
 	local quotes = table.clone(others)
 	for _, entry in ledger.of_turn(book, turn) do
 		if entry.kind ~= REVOCATION then
-			table.insert(quotes, entry.quote or entry.text)
+			local quote = entry.quote or entry.text
+			table.insert(quotes, quote)
+			-- One that goes over the end of a sentence covers a part of each.
+			local parts = ledger.sentences(quote)
+			table.move(parts, 1, #parts, #quotes + 1, quotes)
 		end
 	end
 	return list.filter(ledger.sentences(said), function(sentence): boolean

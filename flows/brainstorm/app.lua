@@ -257,7 +257,10 @@ function app.ask_model(self: App, request: ModelRequest): any
 	chat.check, chat.repairs = request.check, request.repairs
 	chat.label = if request.persona then request.persona.name else self.t(`thinking.{request.prompt}`)
 	local about = self.doc.nietz.about
-	local looker = if request.persona and about and self.mind == "large" and #self.reading.files > 0
+	local looker = if request.persona
+			and about
+			and self.mind == "large"
+			and #self.reading.files > 0
 		then look.by(request.persona, chat.label :: string, chat.model)
 		else nil
 	if looker ~= nil then

@@ -1,6 +1,8 @@
 //! What a brainstorm costs where a service keeps what it was sent: a large mind's requests go on from each other. A small mind's say
 //! little, and go on from nothing.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
 
 use super::scribe;
@@ -42,9 +44,9 @@ const ASKED: [&str; 24] = [
     "Which first step could be done on Thursday with nothing but what already lies around, and what would it teach you?",
 ];
 
-fn questions(number: usize, count: usize) -> Value {
-    let question = |index: usize| {
-        json!({"question": ASKED[(number / 2 * 3 + index) % ASKED.len()],
+fn questions(asked: &AtomicUsize, count: usize) -> Value {
+    let question = |_| {
+        json!({"question": ASKED[asked.fetch_add(1, Ordering::SeqCst) % ASKED.len()],
                "replies": ["It waits until the next morning, and whoever is late hears of it",
                            "Somebody else of the team takes it over, from a list that is kept by hand",
                            "Nothing happens today, and that is the problem"],
@@ -53,10 +55,10 @@ fn questions(number: usize, count: usize) -> Value {
     (0..count).map(question).collect()
 }
 
-fn reply(request: &Request) -> Response {
+fn reply(request: &Request, asked: &AtomicUsize) -> Response {
     let mut value = scribe::reply(request);
-    if let Some(asked) = value["questions"].as_array() {
-        value["questions"] = questions(request.number, asked.len());
+    if let Some(count) = value["questions"].as_array().map(Vec::len) {
+        value["questions"] = questions(asked, count);
     }
     Response::text(value.to_string())
 }
@@ -64,7 +66,8 @@ fn reply(request: &Request) -> Response {
 /// Six iterations of three answers each, and the brief.
 fn played(env: impl Fn(&str) -> Env, model: &str) -> Counted {
     let cache = Cache::default();
-    let server = ModelServer::start(cache.before(reply));
+    let asked = AtomicUsize::new(0);
+    let server = ModelServer::start(cache.before(move |request| reply(request, &asked)));
     let mut answers: Vec<String> = SPOKEN
         .iter()
         .flat_map(|name| cases().into_iter().find(|case| case.name == *name).expect("a case").script)
@@ -117,4 +120,4 @@ fn a_small_mind_is_sent_no_more_than_before() {
 }
 
 /// As it was before a large mind's prompts went on from each other.
-const MOST_SMALL: u64 = 100_000;
+const MOST_SMALL: u64 = 13_191;

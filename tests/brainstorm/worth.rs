@@ -185,15 +185,15 @@ fn measure(config: Option<&str>) -> Count {
     sum
 }
 
-/// The figures as they were on 2026-11-24; the version before had 98 of 157 facts, and told 15 of 18 things that were taken back.
+/// The figures as they were on 2026-11-24; before there was a ledger, 98 of 157 facts were told, and 15 of 18 that were taken back.
 #[test]
 fn what_the_user_said_reaches_the_brief_and_what_they_took_back_does_not() {
     let sum = measure(None);
     assert!(sum.facts >= 150 && sum.revoked >= 15, "{sum:?}");
     assert!(sum.reached * 100 >= sum.facts * 95, "{}/{}: {:#?}", sum.reached, sum.facts, sum.misses);
     assert_eq!(sum.invented, 0, "{:#?}", sum.misses);
-    // What this model sees was taken back is told only where a sentence says so itself ("12 islands is insane"); two it does not see.
-    assert!(sum.told_all_the_same <= 7 && sum.trapped <= 1, "{:#?}", sum.misses);
+    // Two it does not see to be taken back ("And Snowflake: no.").
+    assert!(sum.told_all_the_same <= 2 && sum.trapped == 0, "{:#?}", sum.misses);
 }
 
 /// A small mind takes nothing back by itself (`/strike` does), and loses nothing.

@@ -44,7 +44,7 @@ local function begin(ctx: nietz.Context, request: string): app.App
 			table.insert(flags, flag)
 		end
 	end
-	local metadata: { [string]: any } = { correlationId = ctx.run, featureFlags = flags }
+	local metadata: nietz.Values = { correlationId = ctx.run, featureFlags = flags }
 	if limit.cycles ~= (if limit.extended then rules.EXTENDED else rules.CYCLES) then
 		metadata.debateCycleLimit = limit.cycles
 	end
@@ -102,7 +102,7 @@ local function ask_end(self: app.App): string
 	local without = { if skipped == 0 then "revisit" else "", if composed then "" else "again" }
 	local prompt = `{self.t("final.prompt", { more = more })}\n\n{self.t("final.ask")}`
 	while true do
-		local line: any = dialogue.ask(self.t, "final", "final", prompt, {}, nil, without)
+		local line = dialogue.ask(self.t, "final", "final", prompt, {}, nil, without)
 		if line.kind == "empty" then
 			return "done"
 		elseif line.kind == "command" and line.name == "fact" then
@@ -113,7 +113,7 @@ local function ask_end(self: app.App): string
 				return "debate"
 			end
 		elseif line.kind == "command" then
-			return line.name
+			return line.name or ""
 		else
 			ui.say(self.t("final.over"))
 		end

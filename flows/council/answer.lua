@@ -127,7 +127,7 @@ end
 --- Returns what is wrong with the ids of a large mind's answer, or nil.
 local function sources_fault(self: app.App, value: app.Values): string?
 	local fault: string? = nil
-	local function look(field: string, item: any)
+	local function look(field: string, item: app.Values)
 		fault = fault or sources.fault(self, field, item.from)
 	end
 	for field, part in value do
@@ -160,8 +160,8 @@ end
 local function ask_moderator(
 	self: app.App,
 	prompt: string,
-	vars: { [string]: any },
-	schema: (is_small: boolean, ids: { string }) -> any,
+	vars: app.Values,
+	schema: (is_small: boolean, ids: { string }) -> shape.Shape,
 	check: (value: app.Values) -> string?
 ): (app.Values?, app.Made?)
 	local is_small = app.is_small(self, self.moderator)
@@ -193,9 +193,9 @@ local function ask_moderator(
 	})
 end
 
-local function points_of(self: app.App, items: { any }?): { sources.Point }
+local function points_of(self: app.App, items: { app.Values }?): { sources.Point }
 	local found: { sources.Point } = json.array({} :: { sources.Point })
-	for _, item in items or {} :: { any } do
+	for _, item in items or {} :: { app.Values } do
 		table.insert(found, sources.point(self, app.to_line(item.text), item.from))
 	end
 	return found
@@ -207,7 +207,7 @@ local function standing_of(self: app.App): string
 end
 
 --- Writes down that nothing was decided. Returns the decision, or nil where the moderator's reply cannot be used.
-local function write_undecided(self: app.App): any
+local function write_undecided(self: app.App): session.Decision?
 	local value, made = ask_moderator(
 		self,
 		"undecided",
@@ -232,7 +232,7 @@ local function write_undecided(self: app.App): any
 		return nil
 	end
 	known.take_back(self, value.taken_back or {})
-	return {
+	local none: session.Decision = {
 		decision = sources.point(self, app.to_line(value.because.text), value.because.from),
 		option = agreement.UNDECIDED,
 		known = value.known,
@@ -240,10 +240,11 @@ local function write_undecided(self: app.App): any
 		nextSteps = points_of(self, value.next_steps),
 		made = made,
 	}
+	return none
 end
 
 --- Writes down what was decided. Returns the decision, or nil where the moderator's reply cannot be used.
-local function write_decision(self: app.App, options: { string }): any
+local function write_decision(self: app.App, options: { string }): session.Decision?
 	local recommended: { string } = {}
 	for _, position in last_measure(self).positions do
 		local turn = persona_turns.last_turn(self, position.name)
@@ -271,7 +272,7 @@ local function write_decision(self: app.App, options: { string }): any
 		local text = `{item.option}, {app.option_text(self, item.option)}: {app.to_line(item.why)}`
 		table.insert(rejected, sources.point(self, text, item.from))
 	end
-	return {
+	local decided: session.Decision = {
 		decision = sources.point(self, app.to_line(value.decision.text), value.decision.from),
 		option = value.option,
 		known = value.known,
@@ -284,13 +285,14 @@ local function write_decision(self: app.App, options: { string }): any
 		nextSteps = points_of(self, value.next_steps),
 		made = made,
 	}
+	return decided
 end
 
 --- Sums up the debate and records the answer as a proposal. Where the moderator's reply cannot be used, the answer is composed
 --- from the positions and from what was said, and says so: a bad reply loses no council.
 function answer.propose(self: app.App)
 	local last = last_measure(self)
-	local made: any
+	local made: session.Decision
 	if agreement.is_undecided(last) then
 		made = write_undecided(self) or composed.undecided(self)
 	else
@@ -301,13 +303,14 @@ function answer.propose(self: app.App)
 		ui.say(self.t("answer.composed"))
 	end
 	local assumptions = answer.stated_assumptions(self)
-	for _, item in made.assumptions or {} :: { any } do
+	for _, item in made.assumptions or {} :: { session.Point } do
 		table.insert(assumptions, item)
 	end
 	made.assumptions = assumptions
 	made.known = known.facts(self, made.known or {})
+	local values: app.Values = made
 	for _, part in { "tradeoffs", "rejected", "nextSteps" } do
-		made[part] = made[part] or json.array({})
+		values[part] = values[part] or json.array({})
 	end
 	local carried = agreement.carried(last, made.option)
 	made.confidence, made.carried = carried.confidence, carried

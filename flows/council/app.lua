@@ -273,7 +273,10 @@ end
 function app.ask_model_or_raise(self: App, request: ModelRequest): (Values, Made)
 	local began = clock.unix()
 	local persona = request.persona
-	local looker = if persona and self.looking and request.looks and not request.small
+	local looker = if persona
+			and self.looking
+			and request.looks
+			and not request.small
 		then look.by(persona, request.label, app.model_of(self, persona))
 		else nil
 	local reply = llm.chat(chat_of(self, request, looker))

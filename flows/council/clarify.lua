@@ -19,7 +19,7 @@ local clarify = {}
 
 export type Question = { question: string, about: string, why: string?, default: string }
 
-local FALLBACK_QUESTIONS: { any } = yaml.load("./questions.yaml")
+local FALLBACK_QUESTIONS: { app.Values } = yaml.load("./questions.yaml")
 local MAX_QUESTIONS = 3
 --- Two questions of a large mind that share more than this are one.
 local LARGE_SAME = 0.85
@@ -48,7 +48,7 @@ local function judgement_schema(is_small: boolean): shape.Shape
 end
 
 --- Returns the questions that were not asked yet. A small mind asks again in other words, and hands the request back.
-function clarify.new_questions(raw: { any }, asked: { string }, request: string, is_small: boolean): { Question }
+function clarify.new_questions(raw: { app.Values }, asked: { string }, request: string, is_small: boolean): { Question }
 	local seen = table.clone(asked)
 	local found: { Question } = {}
 	for _, item in raw do
@@ -90,7 +90,7 @@ local function judge_ambiguity(self: app.App, number: number): ({ Question }, ap
 	for _, question in self.doc.clarificationQuestions do
 		table.insert(asked, question.question)
 	end
-	local raw: { any } = {}
+	local raw: { app.Values } = {}
 	if value ~= nil then
 		app.record_event(self, "judged", {
 			round = number,
@@ -174,7 +174,7 @@ local function ask_until_settled(self: app.App, question: session.Question, head
 	table.insert(lines, if default ~= "" then self.t("clarify.default", { default = default }) else self.t("clarify.no_default"))
 	table.insert(lines, question.question)
 	while true do
-		local line: any = dialogue.ask(self.t, "clarify", "clarify", table.concat(lines, "\n\n"), {})
+		local line = dialogue.ask(self.t, "clarify", "clarify", table.concat(lines, "\n\n"), {})
 		if line.kind == "command" then
 			if line.name == "skip" or line.name == "skip-all" then
 				record_answer(self, question, if line.name == "skip" then "skip" else "skip all", "skipped")
@@ -270,8 +270,8 @@ function clarify.run(self: app.App)
 end
 
 --- Returns the questions that were skipped or deferred.
-function clarify.skipped_questions(self: app.App): { any }
-	local found: { any } = {}
+function clarify.skipped_questions(self: app.App): { session.Question }
+	local found: { session.Question } = {}
 	for _, question in self.doc.clarificationQuestions do
 		if question.status == "skipped" or question.status == "deferred" then
 			table.insert(found, question)

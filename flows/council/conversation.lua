@@ -7,6 +7,7 @@ local ledger = require("../common/ledger")
 local list = require("../common/list")
 local look = require("../common/look")
 local personas = require("@nietz/personas")
+local session = require("./session")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
 
@@ -40,7 +41,7 @@ function conversation.case(self: app.App): string
 	local parts = {
 		template.render("./prompts/case.md", { request = self.doc.requestText, facts = said_by_user(self), files = self.files }),
 	}
-	local assumed = list.map(self.doc.assumptionLog, function(assumption: any): string
+	local assumed = list.map(self.doc.assumptionLog, function(assumption: session.Assumption): string
 		return `- {assumption.assumption}`
 	end)
 	if #assumed > 0 then
@@ -53,7 +54,7 @@ function conversation.case(self: app.App): string
 end
 
 --- Tells what came of a question.
-function conversation.tell_answer(self: app.App, question: any, lines: { string }, assumption: string?)
+function conversation.tell_answer(self: app.App, question: session.Question, lines: { string }, assumption: string?)
 	local told = if assumption ~= nil
 		then `Assumed, because the user did not answer "{question.question}": {assumption}`
 		elseif #lines > 0 then table.concat(lines, "\n")
@@ -88,7 +89,7 @@ end
 
 --- Returns a turn of the debate as others read it: who stands for what and recommends what, and whom it answers.
 --- `found` are lines of the project that it cites and that nobody was told before.
-function conversation.turn(turn: any, points: { app.Point }, found: { look.Line }): string
+function conversation.turn(turn: session.Turn, points: { app.Point }, found: { look.Line }): string
 	local meta = turn.metadata
 	local lines = { `## {turn.sender.name} stands for {meta.stance}, with confidence {meta.confidence}`, "" }
 	for _, point in points do
@@ -101,7 +102,7 @@ function conversation.turn(turn: any, points: { app.Point }, found: { look.Line 
 		end
 		table.insert(lines, `{point.id}{answered}: {point.text}`)
 	end
-	for _, proposal in meta.proposed or {} :: { any } do
+	for _, proposal in meta.proposed or {} :: { session.Option } do
 		table.insert(lines, `Proposes {proposal.id}, which stands below`)
 	end
 	table.insert(lines, `Recommends: {meta.recommends}`)
@@ -112,14 +113,14 @@ function conversation.turn(turn: any, points: { app.Point }, found: { look.Line 
 end
 
 --- Tells a cycle when all have spoken.
-function conversation.tell_cycle(self: app.App, number: number, told: { string }, new_options: { any })
+function conversation.tell_cycle(self: app.App, number: number, told: { string }, new_options: { session.Option })
 	local parts = { `# Cycle {number}`, "" }
 	for _, part in told do
 		table.insert(parts, part)
 		table.insert(parts, "")
 	end
 	for _, option in new_options do
-		local from = if #option.from > 0 then ` (from {table.concat(option.from, " and ")})` else ""
+		local from = if option.from and #option.from > 0 then ` (from {table.concat(option.from, " and ")})` else ""
 		table.insert(parts, `A new option, {option.id}{from}: {option.text}`)
 	end
 	app.tell(self, table.concat(parts, "\n"))

@@ -23,7 +23,7 @@ local LOOSE = { "^[%s,;:%.]+", "[%s,;:]+$", "^and%s+", "^but%s+", "^et%s+", "^ma
 
 --- Returns the words that the user took back: what they struck, and what the writer found, where later words of theirs say so.
 function known.taken_back(self: app.App): { string }
-	return list.map(self.doc.nietz.takenBack or {} :: { any }, function(item: any): string
+	return list.map(self.doc.nietz.takenBack or {} :: { app.Values }, function(item: app.Values): string
 		return item.quote
 	end)
 end
@@ -42,7 +42,7 @@ local function is_later(self: app.App, quote: string, by: string): boolean
 end
 
 --- Takes back what a writer found to be taken back. Without later words of the user nothing is.
-function known.take_back(self: app.App, found: { any })
+function known.take_back(self: app.App, found: { app.Values })
 	local before = known.taken_back(self)
 	for _, item in found do
 		if table.find(before, item.quote) == nil and is_later(self, item.quote, item.by) then
@@ -142,7 +142,7 @@ local function passed_over(self: app.App, facts: { Fact }, gone: { string }): { 
 end
 
 --- Returns all that holds: what a writer told, as far as its quotes are the user's and hold, and what it passed over.
-function known.facts(self: app.App, told: { any }): { Fact }
+function known.facts(self: app.App, told: { app.Values }): { Fact }
 	local gone = known.taken_back(self)
 	local said = table.concat(
 		list.map(ledger.holding(self.book, nil, KINDS), function(entry): string

@@ -1,10 +1,12 @@
 --!strict
 --- What the command line and the configuration offer, and what follows from both: cycles and personas.
 
+local cited = require("../common/cited")
 local llm = require("@nietz/llm")
 local members = require("./members")
 local mind = require("../common/mind")
 local nietz = require("@nietz")
+local personas = require("@nietz/personas")
 local rules = require("./rules")
 local text = require("@nietz/text")
 
@@ -69,7 +71,7 @@ options.SETTINGS = {
 export type Limit = { cycles: number, extended: boolean, most: number }
 
 --- Returns how long the debate may be; raises where more is wanted than the configuration allows.
-function options.debate_limit(params: { [string]: any }, settings: { [string]: any }): Limit
+function options.debate_limit(params: nietz.Values, settings: nietz.Values): Limit
 	local most = settings.cycle_limit
 	local wanted = params.cycles
 	if wanted ~= nil and wanted > most then
@@ -81,11 +83,11 @@ function options.debate_limit(params: { [string]: any }, settings: { [string]: a
 end
 
 --- Returns the personas that `--personas` names; raises at the first name that no persona has.
-function options.named_personas(wish: string?): { any }?
+function options.named_personas(wish: string?): { personas.Persona }?
 	if wish == nil then
 		return nil
 	end
-	local found: { any } = {}
+	local found: { personas.Persona } = {}
 	for _, part in text.split(wish :: string, ",") do
 		local name = text.trim(part)
 		local persona = members.find(name)
@@ -133,8 +135,8 @@ function options.seat_models(wish: string?): { string }
 end
 
 --- Returns what `--context` gave: texts, and files with their lines numbered. Raises where a mind has no room for it.
-function options.context(given: { string }?, origins: { nietz.Origin }?, is_small: boolean): ({ string }, { any })
-	local texts: { string }, files: { any } = {}, {}
+function options.context(given: { string }?, origins: { nietz.Origin }?, is_small: boolean): ({ string }, { cited.Excerpt })
+	local texts: { string }, files: { cited.Excerpt } = {}, {}
 	local letters, tokens = 0, 0
 	for index, value in given or {} :: { string } do
 		local origin = (origins or {})[index]

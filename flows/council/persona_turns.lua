@@ -69,7 +69,7 @@ local function reply_schema(self: app.App, ids: { string }, is_small: boolean): 
 end
 
 --- Returns the position of a persona after the last cycle, or nil.
-function persona_turns.last_position(self: app.App, name: string): any
+function persona_turns.last_position(self: app.App, name: string): session.Position?
 	local history = self.doc.metadata.measures or {}
 	local last = history[#history]
 	return list.find(if last then last.positions else {}, function(position): boolean
@@ -78,8 +78,8 @@ function persona_turns.last_position(self: app.App, name: string): any
 end
 
 --- Returns the last turn of a persona in the debate, or nil.
-function persona_turns.last_turn(self: app.App, name: string): any
-	local found: any = nil
+function persona_turns.last_turn(self: app.App, name: string): session.Turn?
+	local found: session.Turn? = nil
 	for _, turn in self.doc.messageTurns do
 		found = if turn.messageType == "discussion" and turn.sender.name == name then turn else found
 	end
@@ -98,7 +98,7 @@ function persona_turns.check_reply(self: app.App, value: app.Values, name: strin
 	if #value.points == 0 and #(value.responds or {}) == 0 then
 		return "points: say at least one thing in a whole sentence of your own, and do not hand back an option"
 	end
-	local others = list.filter(value.responds or {} :: { any }, function(response: any): boolean
+	local others = list.filter(value.responds or {} :: { app.Values }, function(response: app.Values): boolean
 		return not list.some(self.points, function(point): boolean
 			return point.id == response.to and point.by == name
 		end)
@@ -113,7 +113,7 @@ end
 --- Returns all points of a reply, responses included, each once.
 function persona_turns.texts(value: app.Values, is_small: boolean): { string }
 	local said = table.clone(value.points)
-	for _, response in value.responds or {} :: { any } do
+	for _, response in value.responds or {} :: { app.Values } do
 		local line = app.to_line(response.why)
 		if table.find(said, line) == nil then
 			table.insert(said, line)
@@ -123,8 +123,8 @@ function persona_turns.texts(value: app.Values, is_small: boolean): { string }
 end
 
 --- Returns who stands for what and recommends what, as a small mind reads it.
-local function stands(self: app.App, name: string): { any }
-	local found: { any } = {}
+local function stands(self: app.App, name: string): { app.Values }
+	local found: { app.Values } = {}
 	for _, persona in self.seats do
 		local turn = persona_turns.last_turn(self, persona.name)
 		if turn ~= nil and persona.name ~= name then
@@ -137,7 +137,7 @@ end
 --- Returns what a small mind is told for its position.
 local function small_vars(self: app.App, voice: personas.Persona, seen: { round.Point }): shape.Shape
 	local vars = small.case_vars(self)
-	vars.seen = list.map(seen, function(point: round.Point): any
+	vars.seen = list.map(seen, function(point: round.Point): app.Values
 		return { id = point.id, by = point.by, text = point.text, own = point.by == voice.name }
 	end)
 	vars.older = small.earlier_points(self)
@@ -163,11 +163,11 @@ end
 
 --- Returns the function that asks a persona in a cycle; its whole reply is also put into `heard`.
 function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round.Speak
-	return function(voice: any, seen: { round.Point }, _ids: { string }, _must: boolean): ({ string }?, { string }?)
+	return function(voice: round.Voice, seen: { round.Point }, _ids: { string }, _must: boolean): ({ string }?, { string }?)
 		local is_small = app.is_small(self, voice)
 		local ids: { string } = {}
 		-- A large mind's are the same for all: whoever answers a point of their own is told so.
-		local heard_points: { any } = if is_small then seen elseif #seen > 0 then self.points else {}
+		local heard_points: { round.Point } = if is_small or #seen == 0 then seen else self.points :: { any }
 		for _, point in heard_points do
 			if not is_small or point.by ~= voice.name then
 				table.insert(ids, point.id)
@@ -234,7 +234,13 @@ function persona_turns.answer(self: app.App, persona: personas.Persona, question
 end
 
 --- Returns the text of a turn.
-local function render_turn(self: app.App, value: app.Values, before: any, responds: { any }, ids: { [string]: string }): string
+local function render_turn(
+	self: app.App,
+	value: app.Values,
+	before: session.Position?,
+	responds: { session.Response },
+	ids: { [string]: string }
+): string
 	local undecided = value.stance == agreement.UNDECIDED
 	local whole = app.option_text(self, value.stance)
 	local short = if before then model_text.to_line(whole, OPTION) else whole
@@ -248,7 +254,7 @@ local function render_turn(self: app.App, value: app.Values, before: any, respon
 		local how = self.t(if response.how == "challenges" then "turn.against" else "turn.with", { name = response.name, id = response.to })
 		table.insert(lines, `- {ids[response.why] or ""} {how} ("{model_text.to_line(response.point, OPTION)}"): {response.why}`)
 	end
-	for _, proposal in value.proposed or {} :: { any } do
+	for _, proposal in value.proposed or {} :: { session.Option } do
 		if proposal.id ~= value.stance then
 			table.insert(lines, `- **{self.t("turn.proposes", { id = proposal.id })}** {proposal.text}`)
 		end
@@ -259,7 +265,7 @@ local function render_turn(self: app.App, value: app.Values, before: any, respon
 end
 
 --- What the first, and what a later turn sounds like, by what it does.
-local function tone_of(responds: { any }, number: number, asked: boolean): string
+local function tone_of(responds: { session.Response }, number: number, asked: boolean): string
 	if asked then
 		return "answering"
 	end
@@ -277,7 +283,7 @@ end
 
 --- Records and shows what one persona said, and adds its points to those that others can take up. Returns the turn, and it as
 --- others read it.
-function persona_turns.record(self: app.App, name: string, heard: Reply, number: number, asked: boolean): (any, string)
+function persona_turns.record(self: app.App, name: string, heard: Reply, number: number, asked: boolean): (session.Turn, string)
 	local value = heard.value
 	local by: { [string]: app.Point } = {}
 	for _, point in self.points do
@@ -288,8 +294,8 @@ function persona_turns.record(self: app.App, name: string, heard: Reply, number:
 		ids[line] = `P{#self.points + index}`
 		table.insert(made, { id = ids[line], by = name, text = line, turnId = "", cycle = number })
 	end
-	local responds: { any } = json.array({})
-	for _, response in value.responds or {} :: { any } do
+	local responds: { session.Response } = json.array({} :: { session.Response })
+	for _, response in value.responds or {} :: { app.Values } do
 		local point = by[response.to]
 		local why = app.to_line(response.why)
 		table.insert(responds, {

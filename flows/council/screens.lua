@@ -4,6 +4,7 @@
 local agreement = require("./agreement")
 local app = require("./app")
 local list = require("../common/list")
+local session = require("./session")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
 local translations = require("../common/translations")
@@ -29,7 +30,7 @@ local PARTS: { { heading: string, field: string, asked: string?, named: boolean?
 type Line = { text: string, who: string }
 
 --- What of a session a screen needs, wherever it comes from.
-type Source = { doc: any, t: translations.Translate }
+type Source = { doc: session.Session, t: translations.Translate }
 
 local function clean(rendered: string): string
 	return text.trim((string.gsub(rendered, "\n\n\n+", "\n\n")))
@@ -58,20 +59,20 @@ local function parts_of(give: (field: string, named: boolean) -> { Line }): { [s
 end
 
 --- Returns the variables of a screen. Names and turns are told with `names`.
-local function vars_of(self: Source, names: boolean): { [string]: any }
+local function vars_of(self: Source, names: boolean): app.Values
 	local numbers: { [string]: number } = {}
 	for _, turn in self.doc.messageTurns do
 		numbers[turn.turnId] = turn.sequenceNumber
 	end
-	local function line_of(point: any): Line
+	local function line_of(point: session.Point): Line
 		local who: { string } = {}
-		for _, source in point.from or {} do
+		for _, source in point.from or {} :: { session.From } do
 			table.insert(who, `{source.name} #{numbers[source.turnId]}`)
 		end
 		return { text = point.text, who = if names then table.concat(who, ", ") else "" }
 	end
 	local made = self.doc.metadata.decision
-	local option = list.find(self.doc.metadata.options, function(one: any): boolean
+	local option = list.find(self.doc.metadata.options, function(one: session.Option): boolean
 		return one.id == made.option
 	end)
 	return {
@@ -82,14 +83,14 @@ local function vars_of(self: Source, names: boolean): { [string]: any }
 		option = if option then self.t("answer.option", { id = option.id, text = option.text }) else "",
 		standing = standing(self),
 		parts = parts_of(function(field, named): { Line }
-			return if named and not names then {} else list.map(made[field] or {} :: { any }, line_of)
+			return if named and not names then {} else list.map((made :: app.Values)[field] or {} :: { session.Point }, line_of)
 		end),
 	}
 end
 
 --- Returns the sections of a screen that have anything in them, in order: all, or those of these headings.
-local function sections_of(t: translations.Translate, vars: { [string]: any }, headings: { string }?): { any }
-	local found: { any } = {}
+local function sections_of(t: translations.Translate, vars: app.Values, headings: { string }?): { app.Values }
+	local found: { app.Values } = {}
 	for _, part in PARTS do
 		local items = vars.parts[part.heading]
 		if #items > 0 and (headings == nil or table.find(headings, part.heading) ~= nil) then
@@ -108,17 +109,17 @@ function screens.answer(self: Source, names: boolean): string
 end
 
 --- Returns the record of a decision, in the form of an ADR, from a session.
-function screens.record(doc: any, t: translations.Translate): string
+function screens.record(doc: session.Session, t: translations.Translate): string
 	local vars = vars_of({ doc = doc, t = t }, true)
 	vars.heading, vars.title = vars.title, doc.metadata.topic or doc.requestText
 	vars.date = string.sub(doc.updatedAt, 1, 10)
 	vars.status = t(if doc.status == "completed" and not vars.undecided then "record.accepted" else "record.open")
 	vars.request = doc.requestText
-	vars.options = list.map(doc.metadata.options, function(option: any): any
+	vars.options = list.map(doc.metadata.options, function(option: session.Option): app.Values
 		return { id = option.id, text = option.text }
 	end)
 	vars.people = table.concat(
-		list.map(doc.personaSelection.selectedPersonas, function(one: any): string
+		list.map(doc.personaSelection.selectedPersonas, function(one: session.Participant): string
 			return one.name
 		end),
 		", "
@@ -140,7 +141,7 @@ function screens.record(doc: any, t: translations.Translate): string
 end
 
 --- Returns an answer that was not made by a council, or one as it is judged: the same sections for all, without names.
-function screens.anonymous(t: translations.Translate, value: { [string]: any }): string
+function screens.anonymous(t: translations.Translate, value: app.Values): string
 	local function line_of(line: string): Line
 		return { text = app.to_line(line), who = "" }
 	end
@@ -160,7 +161,7 @@ function screens.anonymous(t: translations.Translate, value: { [string]: any }):
 end
 
 --- Returns a reply with its parts called as in a decision.
-function screens.as_decision(value: { [string]: any }): { [string]: any }
+function screens.as_decision(value: app.Values): app.Values
 	local made = table.clone(value)
 	for _, part in PARTS do
 		made[part.field] = value[part.asked or part.field]
@@ -194,12 +195,12 @@ function screens.judged(self: app.App): string
 		end
 		return (string.gsub(string.gsub(out, "%s*%(?#?[PU]%d+%)?", ""), "%*", ""))
 	end
-	local function lines(points: { any }?): { string }
-		return list.map(points or {} :: { any }, function(point: any): string
+	local function lines(points: { session.Point }?): { string }
+		return list.map(points or {} :: { session.Point }, function(point: session.Point): string
 			return plain(point.text)
 		end)
 	end
-	local judged: { [string]: any } = { decision = plain(made.decision.text), objections = lines(made.minorityReports) }
+	local judged: app.Values = { decision = plain(made.decision.text), objections = lines(made.minorityReports) }
 	for _, part in PARTS do
 		if part.named ~= true and part.heading ~= "known" and part.heading ~= "objections" then
 			judged[part.field] = lines(made[part.field])

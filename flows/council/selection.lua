@@ -8,6 +8,7 @@ local members = require("./members")
 local options = require("./options")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
+local session = require("./session")
 local shape = require("../common/shape")
 local similarity = require("../common/similarity")
 local small = require("./small")
@@ -43,8 +44,8 @@ local function selection_schema(named: boolean, is_small: boolean): shape.Shape
 end
 
 --- Returns the options with letters, without doubles.
-local function with_letters(raw: { string }): { any }
-	local found: { any } = json.array({})
+local function with_letters(raw: { string }): { session.Option }
+	local found: { session.Option } = json.array({})
 	local seen: { string } = {}
 	for _, text in raw do
 		-- Models often letter them, too.
@@ -129,7 +130,7 @@ function selection.run(self: app.App, named: { personas.Persona }?)
 			end
 		end
 	end
-	local selected: { any } = json.array({})
+	local selected: { session.Participant } = json.array({} :: { session.Participant })
 	local overridden: { string } = json.array({} :: { string })
 	for _, persona in chosen.seats do
 		table.insert(selected, app.new_participant(persona, true))

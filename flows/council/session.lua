@@ -94,10 +94,11 @@ export type Cycle = {
 	exchangeEnds: string?,
 	status: string,
 }
+export type From = { name: string, turnId: string }
 --- A line of the answer: who said what it rests on, in which turns; `facts` are what the user said, `cites` lines of files.
 export type Point = {
 	text: string,
-	from: { { name: string, turnId: string } },
+	from: { From },
 	facts: { number }?,
 	cites: { string }?,
 	made: Made?,

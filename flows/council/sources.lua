@@ -7,12 +7,12 @@ local cited = require("../common/cited")
 local json = require("@nietz/json")
 local ledger = require("../common/ledger")
 local look = require("../common/look")
+local session = require("./session")
 
 local sources = {}
 
-export type From = { name: string, turnId: string }
---- `facts` are what the user said, by number; `cites` are lines of files.
-export type Point = { text: string, from: { From }, facts: { number }?, cites: { string }? }
+export type From = session.From
+export type Point = session.Point
 
 local function is_point(self: app.App, id: string): boolean
 	for _, point in self.points do

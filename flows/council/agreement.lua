@@ -22,17 +22,17 @@ agreement.CONVERGED = 80
 agreement.NOTHING_NEW = 20
 --- Below this average change of confidence nobody has moved.
 agreement.MIN_DRIFT = 10
---- Two texts that share more than this say the same.
+--- Two points that share more than this say the same.
 agreement.SAME = 0.6
 
---- Returns how many of these texts nobody has said before in nearly the same words.
-function agreement.count_new(texts: { string }, before: { string }): number
+--- Returns how many of these points nobody has said before in nearly the same words.
+function agreement.count_new(points: { string }, before: { string }): number
 	local count = 0
 	local seen: { similarity.Stems } = {}
 	for _, text in before do
 		table.insert(seen, similarity.stems(text))
 	end
-	for _, text in texts do
+	for _, text in points do
 		local own = similarity.stems(text)
 		local new = true
 		for _, other in seen do
@@ -74,7 +74,7 @@ local function position_of(positions: { Position }, name: string): Position?
 end
 
 --- Returns the figures of a cycle. `before` are the positions of the cycle before it.
-function agreement.measure(cycle: number, positions: { Position }, before: { Position }, texts: { string }, earlier: { string }): Measure
+function agreement.measure(cycle: number, positions: { Position }, before: { Position }, points: { string }, earlier: { string }): Measure
 	local sums, leading = support(positions)
 	local moved: { any } = json.array({})
 	local shift, count = 0, 0
@@ -95,8 +95,8 @@ function agreement.measure(cycle: number, positions: { Position }, before: { Pos
 		positions = json.array(table.clone(positions)),
 		moved = moved,
 		drift = if count > 0 then math.round(shift / count) else 0,
-		said = #texts,
-		new = agreement.count_new(texts, earlier),
+		said = #points,
+		new = agreement.count_new(points, earlier),
 	}
 end
 

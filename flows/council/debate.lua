@@ -34,13 +34,13 @@ local function positions_after(self: app.App, number: number): { agreement.Posit
 end
 
 local function measure_cycle(self: app.App, number: number): agreement.Measure
-	local texts: { string }, earlier: { string } = {}, {}
+	local points: { string }, earlier: { string } = {}, {}
 	for _, point in self.points do
-		table.insert(if point.cycle == number then texts else earlier, point.text)
+		table.insert(if point.cycle == number then points else earlier, point.text)
 	end
 	local history = self.doc.metadata.measures or {}
 	local before = if #history > 0 then history[#history].positions else {}
-	return agreement.measure(number, positions_after(self, number), before, texts, earlier)
+	return agreement.measure(number, positions_after(self, number), before, points, earlier)
 end
 
 --- Says that a persona could not speak, and keeps why.

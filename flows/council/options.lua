@@ -134,9 +134,9 @@ function options.seat_models(wish: string?): { string }
 	return found
 end
 
---- Returns what `--context` gave: texts, and files with their lines numbered. Raises where a mind has no room for it.
+--- Returns what `--context` gave: facts, and files with their lines numbered. Raises where a mind has no room for it.
 function options.context(given: { string }?, origins: { nietz.Origin }?, is_small: boolean): ({ string }, { cited.Excerpt })
-	local texts: { string }, files: { cited.Excerpt } = {}, {}
+	local facts: { string }, files: { cited.Excerpt } = {}, {}
 	local letters, tokens = 0, 0
 	for index, value in given or {} :: { string } do
 		local origin = (origins or {})[index]
@@ -156,7 +156,7 @@ function options.context(given: { string }?, origins: { nietz.Origin }?, is_smal
 				sha256 = text.sha256(value),
 			})
 		else
-			table.insert(texts, value)
+			table.insert(facts, value)
 		end
 	end
 	local room = mind.room(0.4, 40_000)
@@ -165,7 +165,7 @@ function options.context(given: { string }?, origins: { nietz.Origin }?, is_smal
 	elseif not is_small and tokens > room then
 		nietz.usage(`--context has about {tokens} tokens, and there is room for {room}`, "give less of it, or a model with a larger window")
 	end
-	return texts, files
+	return facts, files
 end
 
 --- Returns whether members may look into the project.

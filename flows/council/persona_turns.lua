@@ -111,7 +111,7 @@ function persona_turns.check_reply(self: app.App, value: app.Values, name: strin
 end
 
 --- Returns all points of a reply, responses included, each once.
-function persona_turns.texts(value: app.Values, is_small: boolean): { string }
+function persona_turns.points(value: app.Values, is_small: boolean): { string }
 	local said = table.clone(value.points)
 	for _, response in value.responds or {} :: { app.Values } do
 		local line = app.to_line(response.why)
@@ -200,7 +200,7 @@ function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round
 			end
 		end
 		heard[voice.slug] = { value = value, made = made :: app.Made, at = clock.now(), small = is_small }
-		return persona_turns.texts(value, is_small), refers
+		return persona_turns.points(value, is_small), refers
 	end
 end
 
@@ -290,7 +290,7 @@ function persona_turns.record(self: app.App, name: string, heard: Reply, number:
 		by[point.id] = point
 	end
 	local made: { app.Point }, ids: { [string]: string } = {}, {}
-	for index, line in persona_turns.texts(value, heard.small) do
+	for index, line in persona_turns.points(value, heard.small) do
 		ids[line] = `P{#self.points + index}`
 		table.insert(made, { id = ids[line], by = name, text = line, turnId = "", cycle = number })
 	end

@@ -88,10 +88,10 @@ function small.keep_real_points(self: app.App, value: app.Values)
 	end)
 end
 
---- Returns the texts of which none says what another one said in nearly the same words.
-function small.without_repeats(texts: { string }): { string }
+--- Returns the points of which none says what another one said in nearly the same words.
+function small.without_repeats(points: { string }): { string }
 	local said: { string } = {}
-	for _, line in texts do
+	for _, line in points do
 		if not similarity.repeats(line, said, agreement.SAME) then
 			table.insert(said, line)
 		end

@@ -8,6 +8,7 @@ mod endings;
 mod flags;
 mod history;
 mod ledger;
+mod looks;
 mod minds;
 pub(crate) mod model;
 mod own;

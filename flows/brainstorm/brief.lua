@@ -15,6 +15,7 @@ local session = require("./session")
 local statistics = require("./statistics")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
+local translations = require("../common/translations")
 local ui = require("@nietz/ui")
 
 local brief = {}
@@ -100,12 +101,16 @@ function brief.finish(self: app.App): Finished?
 	local key = { slug = s.slug, date = string.sub(clock.now(), 1, 10) }
 	local journal_path = journals:save(journal.render(self) .. "\n", { key = key, overwrite = true })
 	ui.say(table.concat({
-		self.t("finish.title", {
-			ems = s.ems,
-			level = self.t(`levels.{ems.level(s.ems)}`),
-			iterations = session.answered(self.doc),
-			minutes = s.duration_minutes,
-		}),
+		translations.counted(
+			self.t,
+			"finish.title",
+			session.answered(self.doc),
+			{
+				ems = s.ems,
+				level = self.t(`levels.{ems.level(s.ems)}`),
+				minutes = s.duration_minutes,
+			} :: translations.Vars
+		),
 		"",
 		"- " .. self.t("finish.brief", { path = `\`{brief_path}\`` }),
 		"- " .. self.t("finish.journal", { path = `\`{journal_path}\`` }),

@@ -15,6 +15,7 @@ local notebook = require("./notebook")
 local session = require("./session")
 local similarity = require("../common/similarity")
 local stories = require("./stories")
+local translations = require("../common/translations")
 
 local brief_sections = {}
 
@@ -214,6 +215,7 @@ function brief_sections.of(self: app.App, draft: brief_draft.Draft): app.Vars
 	return {
 		l = lang.data(self.lang, "brief"),
 		s = { slug = s.slug, id = s.id, ems = s.ems, iterations = session.answered(self.doc), minutes = s.duration_minutes },
+		iterations = translations.counted(self.t, "brief.iterations", session.answered(self.doc)),
 		topic = own.topic,
 		level = self.t(`levels.{ems.level(s.ems)}`),
 		date = string.sub(clock.now(), 1, 10),

@@ -29,7 +29,7 @@ fn finish_writes_a_brief_and_a_journal_that_can_be_traced() {
     let text = brief(&table, "brief");
     for part in [
         "# Brief: checkout that survives a payment outage",
-        "EMS 40/100 (Development), 1 iterations",
+        "EMS 40/100 (Development), 1 iteration, ",
         "- Size: **STANDARD**",
         "When the provider is down, the ledger has no order and the customer leaves. (iteration 1)",
         "- customers at the ledger (iteration 1)",

@@ -15,6 +15,8 @@ use crate::support::model_server::{ModelServer, Request, Response};
 /// The cases whose users answer here: what two people really say to 18 questions.
 const SPOKEN: [&str; 2] = ["probe-in-the-vineyard", "invoices-in-five-formats"];
 const ANSWERS: usize = 18;
+/// How many questions an iteration has.
+const AT_ONCE: usize = 3;
 
 /// Questions as a large mind asks them, one about what was said before for each answer.
 const ASKED: [&str; 24] = [
@@ -44,7 +46,7 @@ const ASKED: [&str; 24] = [
     "Which first step could be done on Thursday with nothing but what already lies around, and what would it teach you?",
 ];
 
-fn questions(asked: &AtomicUsize, count: usize) -> Value {
+fn questions(asked: &AtomicUsize) -> Value {
     let question = |_| {
         json!({"question": ASKED[asked.fetch_add(1, Ordering::SeqCst) % ASKED.len()],
                "replies": ["It waits until the next morning, and whoever is late hears of it",
@@ -52,13 +54,13 @@ fn questions(asked: &AtomicUsize, count: usize) -> Value {
                            "Nothing happens today, and that is the problem"],
                "urgency": "important"})
     };
-    (0..count).map(question).collect()
+    (0..AT_ONCE).map(question).collect()
 }
 
 fn reply(request: &Request, asked: &AtomicUsize) -> Response {
     let mut value = scribe::reply(request);
-    if let Some(count) = value["questions"].as_array().map(Vec::len) {
-        value["questions"] = questions(asked, count);
+    if !value["questions"].is_null() {
+        value["questions"] = questions(asked);
     }
     Response::text(value.to_string())
 }

@@ -122,15 +122,6 @@ pub(super) fn read(request: &Request) -> String {
 /// What the user said that a request wants taken down, and the subject where that is wanted, too.
 pub(super) fn last_words(request: &Request) -> Vec<String> {
     let (all, task) = (read(request), task(request));
-    if task.starts_with("Take down what the user said last:\n") {
-        // OLD
-        let new =
-            task.split("last:").nth(1).unwrap_or_default().split("\n\nsaid:").next().unwrap_or_default().to_owned();
-        return new
-            .split("\n\n")
-            .flat_map(|part| part.split("A: ").skip(1).map(str::to_owned).collect::<Vec<_>>())
-            .collect();
-    }
     let Some(wanted) = task.lines().find(|line| line.starts_with("Take down what the user said last: ")) else {
         return Vec::new();
     };

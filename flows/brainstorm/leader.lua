@@ -105,6 +105,9 @@ function leader.choose(self: app.App, name: string): app.Signal?
 		ui.say(self.t("persona.unknown", { name = name }))
 	else
 		self.doc.nietz.pinned = true
+		if self.doc.session.persona == found.slug then
+			ui.say(self.t("persona.leads", { name = leader.name(self, found) }))
+		end
 		leader.switch(self, found.slug, "chosen")
 	end
 	app.save(self)

@@ -210,11 +210,14 @@ fn premortem_spike_and_security_check_are_recorded() {
 #[test]
 fn the_leader_is_chosen_asked_for_and_left_to_the_session() {
     let table = Table::new();
-    let ended = table.begin(&["/mode sparring", "/mode nobody", "mode", "maieuticien", "mode auto", "quit"]).exits(0);
+    let ended = table
+        .begin(&["/mode sparring", "/mode sparring", "/mode nobody", "mode", "maieuticien", "mode auto", "quit"])
+        .exits(0);
     says(
         &ended,
         &[
             "[Sparring partner] takes over, as you wish.",
+            "Sparring partner leads already, and stays.",
             "Nobody here is called `nobody`",
             "[Midwife] takes over",
             "changes with the session again",

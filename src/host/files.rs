@@ -20,7 +20,7 @@ use crate::error::{Code, Failure, Result};
 use crate::model::attachment::AttachedFile;
 use crate::model::collection::Collection;
 use crate::model::effect::files::{FileLines, FileOp, FileOutcome, FileText};
-use crate::model::effect::worktree::{Matches, SearchPart};
+use crate::model::effect::search::{Matches, SearchPart};
 use crate::model::media;
 use crate::model::path_template::PathTemplate;
 use crate::model::text::{excerpt, shell};

@@ -6,7 +6,7 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use crate::cpu::{CpuLimit, Overrun, ThreadClock, run_within};
 use crate::error::{Code, Failure, Result};
-use crate::model::effect::worktree::{MatchedFile, MatchedLine, Matches, SearchPart};
+use crate::model::effect::search::{MatchedFile, MatchedLine, Matches, SearchPart};
 use crate::model::regexes::CompiledRegex;
 use crate::model::text::excerpt;
 

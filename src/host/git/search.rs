@@ -10,7 +10,7 @@ use crate::host::confined::ConfinedDir;
 use crate::host::globs::{globs, limit_files};
 use crate::host::grep::grep_files;
 use crate::model::effect::files::FoundFiles;
-use crate::model::effect::worktree::{Matches, SearchPart};
+use crate::model::effect::search::{Matches, SearchPart};
 
 fn all(tree: &Worktree<'_>) -> Result<BTreeSet<String>> {
     let list = tree.read_only_call().of_user(tree.patterns()?, &[]);

@@ -13,7 +13,7 @@ use crate::lua::request::Request;
 use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
 use crate::model::effect::files::FileOp;
-use crate::model::effect::worktree::SearchPart;
+use crate::model::effect::search::SearchPart;
 
 /// The highest number of a line that can be asked for.
 const MOST: f64 = 1e12;

@@ -26,8 +26,10 @@ use crate::lua::{api, error_values, vm_errors};
 use crate::model::effect::Effect;
 use crate::model::event::RunVerdict;
 
+mod failures;
 mod limits;
 
+use failures::TaskFailure;
 use limits::{Limit, LimitKind};
 
 /// How a flow ended.
@@ -57,22 +59,6 @@ struct FlowTask {
     failed: Option<TaskFailure>,
     /// The model calls of the task, in order.
     calls: Vec<EffectKey>,
-}
-
-/// Failures of effects that reached a task: of its own effects, or of those that ended a task it waits for.
-#[derive(Clone)]
-struct TaskFailure {
-    keys: Vec<EffectKey>,
-    code: Code,
-    message: String,
-    /// The task was given another outcome since then.
-    went_on: bool,
-}
-
-impl TaskFailure {
-    fn new(keys: Vec<EffectKey>, failure: &Failure) -> TaskFailure {
-        TaskFailure { keys, code: failure.code, message: failure.message.clone(), went_on: false }
-    }
 }
 
 /// Who waits for a task's result.
@@ -286,11 +272,7 @@ impl<'a> Scheduler<'a> {
                 self.answer(id, Ok(LuaValue::Nil)).map(|()| None)
             }
             Some(Request::Unusable { calls, why }) => {
-                if let Some(task) = self.tasks.get_mut(&id) {
-                    let keys = task.calls.split_off(task.calls.len().saturating_sub(calls));
-                    self.unusable.extend(&keys);
-                    task.failed = Some(TaskFailure::new(keys, &Failure::new(Code::ReplyInvalid, why)));
-                }
+                self.note_unusable(id, calls, why);
                 self.answer(id, Ok(LuaValue::Nil)).map(|()| None)
             }
             Some(Request::Stop(name)) => self.stop_scopes(id, &name).map(|()| None),
@@ -442,22 +424,6 @@ impl<'a> Scheduler<'a> {
         let answer =
             outcome.and_then(|value| finish(&self.vm.lua, &value).map_err(|error| vm_errors::from_error(&error)));
         self.answer(id, answer)
-    }
-
-    /// Returns the keys of the failed effects that ended a task with this failure.
-    fn escaped_failures(&self, task: &FlowTask, failure: &Failure) -> Vec<EffectKey> {
-        let same = |it: &&TaskFailure| !it.went_on || it.code == failure.code && it.message == failure.message;
-        task.failed.as_ref().filter(same).map(|failed| failed.keys.clone()).unwrap_or_default()
-    }
-
-    /// Notes in a task the failed effects that ended a task it waits for.
-    fn note_escaped(&mut self, id: Id, keys: Vec<EffectKey>, failure: Option<&Failure>) {
-        if let Some(task) = self.tasks.get_mut(&id) {
-            match failure {
-                Some(failure) if !keys.is_empty() => task.failed = Some(TaskFailure::new(keys, failure)),
-                _ => task.failed.iter_mut().for_each(|failed| failed.went_on = true),
-            }
-        }
     }
 
     fn answer(&mut self, id: Id, answer: Result<LuaValue>) -> Result<()> {

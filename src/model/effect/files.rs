@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::worktree::{Matches, SearchPart};
+use super::search::{Matches, SearchPart};
 use super::{EffectFacts, Recovery, ReplayClass, plain};
 use crate::model::attachment::AttachedFile;
 use crate::model::permission::Permission;

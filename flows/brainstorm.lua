@@ -14,6 +14,7 @@ local farewell = require("./brainstorm/farewell")
 local ideation = require("./brainstorm/ideation")
 local iterate = require("./brainstorm/iterate")
 local lang = require("./brainstorm/lang")
+local leader = require("./brainstorm/leader")
 local launch = require("./brainstorm/launch")
 local migrations = require("./brainstorm/migrations")
 local mind = require("./common/mind")
@@ -53,7 +54,7 @@ local function hold_discussion(self: app.App): app.Signal?
 		return nil
 	end
 	state.heard = s.iteration
-	local signal = if s.party_active then party.run_round(self) else panel.run_round(self, panel.next_phase(s.panel_history))
+	local signal = if s.party_active then party.run_round(self) else panel.run_round(self, panel.next_phase(self.doc))
 	-- `continue` as the answer to a round only ends the round.
 	return if signal and (signal.go == "next" or signal.go == "again") then nil else signal
 end
@@ -116,7 +117,7 @@ local function run(ctx: nietz.Context): any
 	app.save(self)
 	if fresh then
 		local how = t(if allowed.turbo then "ask.turbo" else "ask.skip")
-		ui.say(t("launch.started", { topic = doc.nietz.topic, slug = s.slug, persona = app.leader(self).name, how = how }))
+		ui.say(t("launch.started", { topic = doc.nietz.topic, slug = s.slug, persona = leader.name(self, app.leader(self)), how = how }))
 	end
 	return converse(self, fresh)
 end

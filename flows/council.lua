@@ -44,12 +44,12 @@ local function begin(ctx: nietz.Context, request: string): app.App
 			table.insert(flags, flag)
 		end
 	end
-	local metadata: { [string]: any } = { correlationId = ctx.run, featureFlags = flags }
+	local metadata: nietz.Values = { correlationId = ctx.run, featureFlags = flags }
 	if limit.cycles ~= (if limit.extended then rules.EXTENDED else rules.CYCLES) then
 		metadata.debateCycleLimit = limit.cycles
 	end
 	local self: app.App = {
-		doc = {},
+		doc = {} :: never,
 		params = ctx.params,
 		limit = limit,
 		lang = ctx.lang,
@@ -60,11 +60,18 @@ local function begin(ctx: nietz.Context, request: string): app.App
 		points = {},
 		book = ledger.new(),
 		files = {},
+		looking = false,
+		shown = {},
+		cited = {},
 		conversation = {},
 		spent = {},
 	}
 	local facts, given = options.context(ctx.params.context, ctx.origins.context, app.is_small(self, moderator))
 	self.files = given
+	self.looking = options.may_look(ctx.params.look, #given > 0)
+	if self.looking then
+		table.insert(flags, "look")
+	end
 	self.doc = session.new({
 		kind = "begun",
 		at = clock.now(),
@@ -95,7 +102,7 @@ local function ask_end(self: app.App): string
 	local without = { if skipped == 0 then "revisit" else "", if composed then "" else "again" }
 	local prompt = `{self.t("final.prompt", { more = more })}\n\n{self.t("final.ask")}`
 	while true do
-		local line: any = dialogue.ask(self.t, "final", "final", prompt, {}, nil, without)
+		local line = dialogue.ask(self.t, "final", "final", prompt, {}, nil, without)
 		if line.kind == "empty" then
 			return "done"
 		elseif line.kind == "command" and line.name == "fact" then
@@ -106,7 +113,7 @@ local function ask_end(self: app.App): string
 				return "debate"
 			end
 		elseif line.kind == "command" then
-			return line.name
+			return line.name or ""
 		else
 			ui.say(self.t("final.over"))
 		end
@@ -194,7 +201,7 @@ return nietz.flow({
 	summary = "Lets personas with different views argue in the open, and decides with dissent on the record",
 	params = options.PARAMS,
 	settings = options.SETTINGS,
-	permissions = { llm = true },
+	permissions = { llm = true, files = true },
 	budget = { calls = 2000 },
 	collections = files.COLLECTIONS,
 	personas = { council = "./council/member.schema.json" },

@@ -2,7 +2,7 @@
 --- What each command does: the one table from a command's name to its action. An action returns where it leads, or nil where
 --- the open question is asked again.
 
-local alternatives = require("./alternatives")
+local angles = require("./angles")
 local app = require("./app")
 local approaches = require("./approaches")
 local assessments = require("./assessments")
@@ -13,6 +13,7 @@ local context = require("./context")
 local ems = require("./ems")
 local launch = require("./launch")
 local leader = require("./leader")
+local list = require("../common/list")
 local notebook = require("./notebook")
 local noting = require("./noting")
 local panel = require("./panel")
@@ -21,6 +22,7 @@ local path = require("./path")
 local scoring = require("./scoring")
 local session = require("./session")
 local stories = require("./stories")
+local translations = require("../common/translations")
 local ui = require("@nietz/ui")
 
 local actions = {}
@@ -28,10 +30,10 @@ local actions = {}
 type Action = (self: app.App, argument: string) -> app.Signal?
 
 --- Shows where the session went back or forward to, as the specification's screen has it.
-local function show_jump(self: app.App, title: string, from: any)
+local function show_jump(self: app.App, title: string, from: path.Place)
 	local t = self.t
 	local s = self.doc.session
-	local entry = session.current_entry(self.doc)
+	local entry = session.open_iteration(self.doc)
 	local lines: { string } = {
 		t("rule"),
 		title,
@@ -59,12 +61,17 @@ local function go_back(self: app.App, argument: string): app.Signal?
 		ui.say(
 			if furthest == 0
 				then self.t("back.nowhere")
-				else self.t("back.impossible", { steps = steps, iteration = s.iteration, most = furthest })
+				else translations.counted(
+					self.t,
+					"back.impossible",
+					steps,
+					{ iteration = s.iteration, most = furthest } :: translations.Vars
+				)
 		)
 		return nil
 	end
 	app.save(self)
-	show_jump(self, self.t("back.title", { steps = steps }), from)
+	show_jump(self, translations.counted(self.t, "back.title", steps), from)
 	return { go = "jump" }
 end
 
@@ -72,7 +79,7 @@ local function go_forward(self: app.App): app.Signal?
 	if not session.has_later_iterations(self.doc) then
 		return { go = "next" }
 	end
-	local from = path.go_forward(self.doc)
+	local from = path.go_forward(self.doc) :: path.Place
 	app.save(self)
 	show_jump(self, self.t("back.forward"), from)
 	return { go = "jump" }
@@ -91,7 +98,7 @@ local function show_status(self: app.App): app.Signal?
 		phase = t(`phases.{s.phase}`),
 		iteration = s.iteration,
 		limit = self.options.iterations + (self.doc.nietz.more or 0),
-		persona = app.leader(self).name,
+		persona = leader.name(self, app.leader(self)),
 		minutes = s.duration_minutes,
 	}))
 	scoring.show_ems(self)
@@ -107,21 +114,32 @@ local function show_status(self: app.App): app.Signal?
 		ui.say(t("status.evidence") .. "\n\n" .. table.concat(proofs, "\n"))
 	end
 	local lines: { string } = { t("status.course", { line = `\`{ems.sparkline(values)}\`` }), "" }
-	local function section(key: string, items: { any }, field: string)
+	local function section(key: string, lines_of: { string })
 		table.insert(lines, `**{t(key)}**`)
 		table.insert(lines, "")
-		for _, item in items do
-			table.insert(lines, `- {item[field]}`)
+		for _, line in lines_of do
+			table.insert(lines, `- {line}`)
 		end
-		if #items == 0 then
+		if #lines_of == 0 then
 			table.insert(lines, t("status.nothing"))
 		end
 		table.insert(lines, "")
 	end
-	section("status.ideas", context.ideas(self), "content")
-	section("status.decisions", notebook.holding(self.doc, { "decision" }), "text")
-	section("status.open", notebook.holding(self.doc, { "open", "contested" }), "text")
-	section("status.risks", self.doc.nietz.risks, "risk")
+	local function texts(kinds: { string }): { string }
+		return list.map(notebook.holding(self.doc, kinds), function(entry): string
+			return entry.text
+		end)
+	end
+	local ideas = list.map(context.ideas(self), function(idea): string
+		return idea.content
+	end)
+	local risks = list.map(self.doc.nietz.risks, function(risk): string
+		return risk.risk
+	end)
+	section("status.ideas", ideas)
+	section("status.decisions", texts { "decision" })
+	section("status.open", texts { "open", "contested" })
+	section("status.risks", risks)
 	ui.say(table.concat(lines, "\n"))
 	return nil
 end
@@ -169,8 +187,8 @@ end
 local ACTIONS: { [string]: Action } = {
 	["continue"] = go_forward,
 	back = go_back,
-	dive = approaches.dive,
-	pivot = approaches.pivot,
+	dive = angles.dive,
+	pivot = angles.pivot,
 	diverge = set_phase("divergent"),
 	converge = set_phase("convergent"),
 	status = show_status,
@@ -187,8 +205,8 @@ local ACTIONS: { [string]: Action } = {
 		launch.show_sessions(self.t)
 		return nil
 	end,
-	technique = approaches.technique,
-	framework = approaches.framework,
+	technique = angles.technique,
+	framework = angles.framework,
 	premortem = assessments.premortem,
 	spike = assessments.spike,
 	["security-check"] = assessments.security,
@@ -206,7 +224,7 @@ local ACTIONS: { [string]: Action } = {
 	strike = notebook.strike,
 	rate = notebook.rate,
 	ledger = notebook.show_all,
-	approaches = alternatives.show,
+	approaches = approaches.show,
 	save = function(self: app.App): app.Signal?
 		app.show_saved(self, app.save(self))
 		return nil

@@ -6,15 +6,19 @@ local about = require("../common/about")
 local ask = require("../common/ask")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
+local failure = require("../common/failure")
 local lang = require("./lang")
 local llm = require("@nietz/llm")
+local look = require("../common/look")
 local mind = require("../common/mind")
 local model_text = require("../common/model_text")
 local options = require("./options")
 local personas = require("@nietz/personas")
 local session = require("./session")
 local shape = require("../common/shape")
+local techniques = require("./techniques")
 local template = require("@nietz/template")
+local text = require("@nietz/text")
 local transcript = require("./transcript")
 local ui = require("@nietz/ui")
 local yaml = require("@nietz/yaml")
@@ -45,13 +49,13 @@ export type App = {
 	ask_voice: (self: App, line: string) -> boolean,
 	--- What the next questions are to be about, set by `dive` and `pivot`.
 	focus: string?,
-	techniques: { any },
+	techniques: { techniques.Technique },
 	--- A weak point of what people do today, for one of the next questions.
 	weak_point: string?,
 	--- The one who speaks alone in the next round of a party.
 	next_speaker: string?,
 	--- The collection that the session is saved in; another one where saving failed and the user chose so.
-	saved_in: any,
+	saved_in: documents.Handle,
 	--- The last draft of the brief, and of what state of the session it is.
 	drafted: { stamp: string, value: any }?,
 }
@@ -86,13 +90,13 @@ local function choose_save_action(self: App, id: string, values: { string }, def
 end
 
 --- Shows the session as it would have been saved, and ends the run with what went wrong.
-local function show_unsaved_and_fail(self: App, err: any): never
+local function show_unsaved_and_fail(self: App, err: unknown): never
 	ui.say("```yaml\n" .. yaml.encode(self.doc) .. "```")
 	return error(err, 0)
 end
 
 --- Asks what to do where somebody else changed the file, so that neither version is lost.
-local function resolve_change(self: App, err: any): string
+local function resolve_change(self: App, err: unknown): string
 	local path = sessions:path(self.doc.session.slug)
 	ui.say(self.t("save.changed", { path = path }))
 	local choice = choose_save_action(self, "conflict", { "overwrite", "aside", "stop" }, "aside")
@@ -107,8 +111,8 @@ local function resolve_change(self: App, err: any): string
 end
 
 --- Asks what to do where the file cannot be written: the session goes elsewhere, or at least onto the screen.
-local function resolve_refusal(self: App, err: any): string
-	ui.say(self.t("save.failed", { message = err.message }))
+local function resolve_refusal(self: App, err: unknown): string
+	ui.say(self.t("save.failed", { message = failure.of(err).message }))
 	local choice = choose_save_action(self, "save-failed", { "retry", "elsewhere", "show" }, "elsewhere")
 	if choice == "retry" then
 		return app.save(self)
@@ -117,7 +121,7 @@ local function resolve_refusal(self: App, err: any): string
 	end
 	local ok, path = pcall(rescued.save, rescued, self.doc, { overwrite = true })
 	if not ok then
-		ui.say(self.t("save.failed", { message = (path :: any).message }))
+		ui.say(self.t("save.failed", { message = failure.of(path).message }))
 		return show_unsaved_and_fail(self, err)
 	end
 	self.saved_in = rescued
@@ -134,7 +138,7 @@ function app.save(self: App): string
 	if ok then
 		return result
 	end
-	local code = if type(result) == "table" then result.code else nil
+	local code = failure.of(result).code
 	if code == "document-changed" then
 		return resolve_change(self, result)
 	elseif code == "disk-failed" or code == "path-refused" or code == "document-busy" then
@@ -160,11 +164,14 @@ function app.leader(self: App): personas.Persona
 	return personas.get(self.doc.session.persona)
 end
 
+--- What a prompt's template shows, by name.
+export type Vars = { [string]: unknown }
+
 export type ModelRequest = {
 	--- The prompt's name: `score` is `prompts/score.md`.
 	prompt: string,
-	vars: { [string]: any },
-	schema: { [string]: any },
+	vars: Vars,
+	schema: shape.Shape,
 	check: ((value: any) -> string?)?,
 	persona: personas.Persona?,
 	temperature: number?,
@@ -176,12 +183,10 @@ export type ModelRequest = {
 	role: string?,
 	--- Without the conversation: everything that the task needs is in it.
 	alone: boolean?,
-	--- With the conversation up to what the ledger has: the task says the rest.
-	read_alone: boolean?,
 }
 
 --- Returns the schema with a list of steps of thought. It comes first, because a model writes members in their order.
-local function with_steps(schema: { [string]: any }): { [string]: any }
+local function with_steps(schema: shape.Shape): shape.Shape
 	local wider = table.clone(schema)
 	wider.properties = table.clone(schema.properties)
 	wider.properties._steps = shape.list(shape.text(5, 200), 1, 4)
@@ -197,7 +202,7 @@ function app.is_light(self: App): boolean
 end
 
 --- Returns a request for a small mind: the persona is the system message, and the prompt says what it needs.
-local function small_chat(self: App, request: ModelRequest, vars: { [string]: any }): llm.Chat
+local function small_chat(self: App, request: ModelRequest, vars: Vars): llm.Chat
 	return {
 		persona = if request.plain then nil else request.persona or app.leader(self),
 		vars = if request.plain then nil else { lang = self.lang },
@@ -207,24 +212,29 @@ local function small_chat(self: App, request: ModelRequest, vars: { [string]: an
 	}
 end
 
+--- What a large mind is said to have answered to all that comes before its task.
+local READ = "I have read all of it."
+
 --- Returns a request for a large mind: what all requests share comes first, then who speaks, then the task, so that a provider's
 --- cache holds as much as can be.
-local function large_chat(self: App, request: ModelRequest, vars: { [string]: any }): llm.Chat
+local function large_chat(self: App, request: ModelRequest, vars: Vars): llm.Chat
 	local who = if request.plain then nil else request.persona or app.leader(self)
-	local parts: { string } = {}
+	local messages: { llm.Message } = {}
 	if not request.alone then
-		table.insert(parts, transcript.render(self.doc, self.options.template, self.reading, request.read_alone))
+		for _, piece in transcript.render(self.doc, self.options.template, self.reading) do
+			table.insert(messages, { role = "user", content = piece })
+		end
+		table.insert(messages, { role = "assistant", content = READ })
 	end
-	table.insert(parts, "# Who you are now")
-	table.insert(
-		parts,
-		if who then personas.render(who, { lang = self.lang }) else template.render(`./prompts/large/roles/{request.role or "minutes"}.md`)
-	)
-	table.insert(parts, "# Your task")
-	table.insert(parts, template.render(`./prompts/large/{request.prompt}.md`, vars))
+	local role = if who
+		then personas.render(who, { lang = self.lang })
+		else template.render(`./prompts/large/roles/{request.role or "minutes"}.md`)
+	local task = template.render(`./prompts/large/{request.prompt}.md`, vars)
+	local prompt = `# Who you are now\n\n{text.trim(role)}\n\n# Your task\n\n{text.trim(task)}`
 	return {
-		system = template.render("./prompts/large/system.md"),
-		prompt = table.concat(parts, "\n\n"),
+		system = text.trim(template.render("./prompts/large/system.md")),
+		messages = messages,
+		prompt = (string.gsub(prompt, "\n\n\n+", "\n\n")),
 		model = if who then who.model else nil,
 		effort = if who then who.effort :: any else nil,
 		temperature = request.temperature or (if who then who.temperature else nil),
@@ -246,7 +256,21 @@ function app.ask_model(self: App, request: ModelRequest): any
 	end
 	chat.check, chat.repairs = request.check, request.repairs
 	chat.label = if request.persona then request.persona.name else self.t(`thinking.{request.prompt}`)
+	local about = self.doc.nietz.about
+	local looker = if request.persona
+			and about
+			and self.mind == "large"
+			and #self.reading.files > 0
+		then look.by(request.persona, chat.label :: string, chat.model)
+		else nil
+	if looker ~= nil then
+		look.equip(chat, looker)
+	end
 	local value, reply = ask.value(chat)
+	local looked = if looker then look.told(looker) else nil
+	if looked ~= nil then
+		ui.say(self.t("about.looked", { who = chat.label :: string, what = looked }))
+	end
 	if reply == nil then
 		ui.say(self.t("thinking.failed", { what = chat.label :: string }))
 	end

@@ -59,7 +59,7 @@ function assessments.touches_security(self: app.App): boolean
 end
 
 --- Imagines the failure and returns the risks, which are recorded; an empty list where the model has none.
-function assessments.find_risks(self: app.App): { any }
+function assessments.find_risks(self: app.App): { session.Risk }
 	local degree, line = shape.integer(1, 3), sentence(self, 160)
 	local value = app.ask_model(self, {
 		prompt = "premortem",
@@ -75,7 +75,7 @@ function assessments.find_risks(self: app.App): { any }
 		}),
 	})
 	local state = self.doc.nietz
-	local found: { any } = {}
+	local found: { session.Risk } = {}
 	for _, risk in if value then value.risks else {} do
 		table.insert(found, {
 			risk = whole(self, risk.risk, 160),
@@ -85,9 +85,9 @@ function assessments.find_risks(self: app.App): { any }
 			iteration = session.turn(self.doc),
 		})
 	end
-	table.sort(found, function(a: any, b: any): boolean
-		local left, right = a.probability * a.impact, b.probability * b.impact
-		return if left == right then a.risk < b.risk else left > right
+	table.sort(found, function(one: session.Risk, other: session.Risk): boolean
+		local left, right = one.probability * one.impact, other.probability * other.impact
+		return if left == right then one.risk < other.risk else left > right
 	end)
 	for _, risk in found do
 		table.insert(state.risks, risk)

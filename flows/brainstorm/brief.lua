@@ -15,6 +15,7 @@ local session = require("./session")
 local statistics = require("./statistics")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
+local translations = require("../common/translations")
 local ui = require("@nietz/ui")
 
 local brief = {}
@@ -76,8 +77,11 @@ local function write(self: app.App, rendered: string): string
 	end
 end
 
+--- The result of a run that came to a brief: what was written, and where.
+export type Finished = { status: string, ems: number, session: string, brief: string, journal: string }
+
 --- Writes brief and journal, closes the session and returns the run's result, or nil where nothing was said yet.
-function brief.finish(self: app.App): any
+function brief.finish(self: app.App): Finished?
 	local s = self.doc.session
 	if not has_content(self) then
 		ui.say(self.t("finish.nothing"))
@@ -90,20 +94,23 @@ function brief.finish(self: app.App): any
 		ui.say(self.t("finish.early", { ems = s.ems }))
 	end
 	local draft = brief_draft.make(self)
-	s.status = "completed"
-	-- The session is closed first: where a brief cannot be written, the next run writes it from there.
-	app.save(self)
+	-- The session is closed when its brief is there: one whose brief cannot be written goes on.
 	local brief_path = write(self, brief.render(self, draft) .. "\n")
+	s.status = "completed"
 	local path = app.save(self)
 	local key = { slug = s.slug, date = string.sub(clock.now(), 1, 10) }
 	local journal_path = journals:save(journal.render(self) .. "\n", { key = key, overwrite = true })
 	ui.say(table.concat({
-		self.t("finish.title", {
-			ems = s.ems,
-			level = self.t(`levels.{ems.level(s.ems)}`),
-			iterations = session.answered(self.doc),
-			minutes = s.duration_minutes,
-		}),
+		translations.counted(
+			self.t,
+			"finish.title",
+			session.answered(self.doc),
+			{
+				ems = s.ems,
+				level = self.t(`levels.{ems.level(s.ems)}`),
+				minutes = s.duration_minutes,
+			} :: translations.Vars
+		),
 		"",
 		"- " .. self.t("finish.brief", { path = `\`{brief_path}\`` }),
 		"- " .. self.t("finish.journal", { path = `\`{journal_path}\`` }),

@@ -33,7 +33,7 @@ local MAX_ANSWERS = 14
 
 --- Returns what a small mind makes of the session, in calls of their own.
 local function by_small(self: app.App): Draft
-	local answers: { any } = {}
+	local answers: { context.Pair } = {}
 	for _, entry in session.counted_history(self.doc) do
 		for _, pair in context.answered_pairs(entry) do
 			table.insert(answers, pair)
@@ -53,7 +53,7 @@ local function by_small(self: app.App): Draft
 	local problem = app.to_whole_line(stated.problem, 600)
 	local found = stories.draft(self, problem)
 	local steps: { Step } = {}
-	local next_steps: { any } = if self.options.plan then stories.next_steps(self, found) else {}
+	local next_steps: { stories.Step } = if self.options.plan then stories.next_steps(self, found) else {}
 	for _, step in next_steps do
 		table.insert(steps, { step = step.step, owner = "", date = "", from = {}, iteration = step.iteration })
 	end
@@ -140,7 +140,7 @@ local function rests_on(held: { ledger.Entry }, ids: { number }): ({ number }, n
 end
 
 --- Returns an entry as the prompt shows it.
-local function shown(entry: ledger.Entry): { [string]: any }
+local function shown(entry: ledger.Entry): { [string]: string | number }
 	return {
 		id = entry.id,
 		kind = entry.kind,
@@ -153,10 +153,12 @@ local function shown(entry: ledger.Entry): { [string]: any }
 	}
 end
 
+type RawStory = { from: { number }, story: string, criteria: { string }, effort: string, priority: string }
+
 local RANK: { [string]: number } = { must = 1, should = 2, could = 3 }
 
 --- Returns the stories that rest on an entry that holds, must first; one that rests on nothing was not said.
-local function traced_stories(raw: { any }, held: { ledger.Entry }, known: (string) -> boolean): { stories.Story }
+local function traced_stories(raw: { RawStory }, held: { ledger.Entry }, known: (string) -> boolean): { stories.Story }
 	local found: { stories.Story } = {}
 	for _, item in raw do
 		local from, iteration = rests_on(held, item.from)
@@ -227,7 +229,13 @@ local function by_large(self: app.App): Draft
 	end)
 	for _, item in value.risks do
 		local from, iteration = rests_on(held, item.from)
-		if known(item.risk .. item.mitigation .. item.owner) then
+		local same = list.find(doc.nietz.risks, function(risk): boolean
+			return similarity.repeats(item.risk, { risk.risk })
+		end)
+		if same ~= nil then
+			-- A premortem has named it already.
+			same.from = if #(same.from or {}) == 0 then from else same.from
+		elseif known(item.risk .. item.mitigation .. item.owner) then
 			table.insert(doc.nietz.risks, {
 				risk = item.risk,
 				probability = item.probability,

@@ -15,6 +15,7 @@ local notebook = require("./notebook")
 local session = require("./session")
 local similarity = require("../common/similarity")
 local stories = require("./stories")
+local translations = require("../common/translations")
 
 local brief_sections = {}
 
@@ -34,9 +35,22 @@ local function quotes(self: app.App, ids: { number }): { string }
 	return found
 end
 
+--- An entry of the ledger as a template shows it.
+type Line = {
+	id: number,
+	text: string,
+	bare: string,
+	by: string,
+	iteration: number,
+	why: string,
+	rejected: string,
+	owner: string,
+	date: string,
+}
+
 --- Returns the entries of a kind, as templates show them.
-local function entries(self: app.App, kind: string): { any }
-	return list.map(notebook.holding(self.doc, { kind }), function(entry): any
+local function entries(self: app.App, kind: string): { Line }
+	return list.map(notebook.holding(self.doc, { kind }), function(entry): Line
 		local who = if entry.by == "user" then "" else entry.by
 		return {
 			id = entry.id,
@@ -68,7 +82,7 @@ local function carries(one: Written, entry: { id: number, text: string }): boole
 end
 
 --- Returns the entries of a kind that none of these says.
-local function unused(self: app.App, kind: string, used: { Written }): { any }
+local function unused(self: app.App, kind: string, used: { Written }): { Line }
 	return list.filter(entries(self, kind), function(entry): boolean
 		return not list.some(used, function(one): boolean
 			return carries(one, entry)
@@ -94,8 +108,19 @@ local function written_steps(draft: brief_draft.Draft): { Written }
 	end)
 end
 
-local function risks(self: app.App): { any }
-	local found: { any } = {}
+--- A risk as a template shows it, with its place among them.
+type RiskLine = {
+	risk: string,
+	mitigation: string,
+	weight: string,
+	high: boolean,
+	owner: string,
+	iteration: number,
+	order: number,
+}
+
+local function risks(self: app.App): { RiskLine }
+	local found: { RiskLine } = {}
 	for _, risk in self.doc.nietz.risks do
 		local weight = risk.probability * risk.impact
 		table.insert(found, {
@@ -122,25 +147,23 @@ local function risks(self: app.App): { any }
 	for index, item in found do
 		item.order = item.order * 1000 + index
 	end
-	table.sort(found, function(one: any, other: any): boolean
+	table.sort(found, function(one: RiskLine, other: RiskLine): boolean
 		return one.order < other.order
 	end)
 	return found
 end
 
-local function findings(self: app.App): { any }
-	local found = entries(self, "finding")
+type Finding = { text: string, by: string, iteration: number }
+
+local function findings(self: app.App): { Finding }
+	local found = list.map(entries(self, "finding"), function(entry): Finding
+		return { text = entry.text, by = entry.by, iteration = entry.iteration }
+	end)
 	for _, note in session.notes(self.doc, { "security", "spike", "lookups", "rivals", "aside" }) do
 		local line = if note.kind == "aside" then `{note.about} → {note.text}` else note.text
 		table.insert(found, { text = line, by = note.by or "", iteration = note.iteration })
 	end
 	return found
-end
-
-local function with_by(user: any): any
-	local one = table.clone(user)
-	one.by = user.by or ""
-	return one
 end
 
 --- Returns these items, each with `trace`: where it comes from, as it stands behind a line.
@@ -152,20 +175,34 @@ local function traced(self: app.App, items: { any }): { any }
 	end)
 end
 
+type StepLine = { step: string, owner: string, date: string, iteration: number }
+type StoryLine = {
+	story: string,
+	priority: string,
+	effort: string,
+	iteration: number,
+	criteria: { string },
+	quotes: { string },
+}
+
 --- Returns everything that a template of a brief may show.
-function brief_sections.of(self: app.App, draft: brief_draft.Draft): { [string]: any }
+function brief_sections.of(self: app.App, draft: brief_draft.Draft): app.Vars
 	local s = self.doc.session
 	local own = self.doc.nietz
-	local users: { any } = table.clone(draft.users)
+	local users = list.map(draft.users, function(user): Finding
+		return { text = user.text, by = "", iteration = user.iteration }
+	end)
 	for _, entry in unused(self, "user", written_users(draft)) do
-		table.insert(users, entry)
+		table.insert(users, { text = entry.text, by = entry.by, iteration = entry.iteration })
 	end
-	local steps: { any } = table.clone(draft.steps)
-	local left: { any } = if self.options.plan then unused(self, "step", written_steps(draft)) else {}
+	local steps = list.map(draft.steps, function(step): StepLine
+		return { step = step.step, owner = step.owner, date = step.date, iteration = step.iteration }
+	end)
+	local left: { Line } = if self.options.plan then unused(self, "step", written_steps(draft)) else {}
 	for _, entry in left do
 		table.insert(steps, { step = entry.text, owner = entry.owner, date = entry.date, iteration = entry.iteration })
 	end
-	local shown: { any } = list.map(draft.stories, function(story): any
+	local shown = list.map(draft.stories, function(story): StoryLine
 		return {
 			story = cell(story.story),
 			priority = story.priority,
@@ -178,20 +215,21 @@ function brief_sections.of(self: app.App, draft: brief_draft.Draft): { [string]:
 	return {
 		l = lang.data(self.lang, "brief"),
 		s = { slug = s.slug, id = s.id, ems = s.ems, iterations = session.answered(self.doc), minutes = s.duration_minutes },
+		iterations = translations.counted(self.t, "brief.iterations", session.answered(self.doc)),
 		topic = own.topic,
 		level = self.t(`levels.{ems.level(s.ems)}`),
 		date = string.sub(clock.now(), 1, 10),
 		size = stories.size(draft.stories),
 		problem = draft.problem,
 		origin = if draft.origin > 0 then " " .. self.t("brief.trace", { iteration = draft.origin }) else "",
-		users = traced(self, list.map(users, with_by)),
+		users = traced(self, users),
 		goals = traced(self, entries(self, "goal")),
 		scope = traced(self, entries(self, "scope")),
 		out = traced(self, entries(self, "out")),
 		constraints = traced(self, entries(self, "constraint")),
 		facts = traced(self, entries(self, "fact")),
 		decisions = traced(self, entries(self, "decision")),
-		approaches = list.map(own.approaches or draft.approaches, function(one): any
+		approaches = list.map(own.approaches or draft.approaches, function(one): brief_draft.Approach
 			return { name = cell(one.name), how = cell(one.how), price = cell(one.price), recommended = one.recommended or false }
 		end),
 		stories = traced(self, shown),

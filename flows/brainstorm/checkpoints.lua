@@ -2,8 +2,8 @@
 --- What is checked after each iteration: whether the phase changes, the idea is mature, the user still has energy, a technique
 --- would help. Apart, because only one of these may ask something at a time.
 
+local angles = require("./angles")
 local app = require("./app")
-local approaches = require("./approaches")
 local bias = require("./bias")
 local dialogue = require("./dialogue")
 local ems = require("./ems")
@@ -12,6 +12,7 @@ local leader = require("./leader")
 local notebook = require("./notebook")
 local scoring = require("./scoring")
 local session = require("./session")
+local translations = require("../common/translations")
 local ui = require("@nietz/ui")
 
 local checkpoints = {}
@@ -54,7 +55,7 @@ function checkpoints.ask_energy(self: app.App, why: string): app.Signal?
 		s.phase = "convergent"
 		app.save(self)
 	elseif choice == "pivot" then
-		signal = approaches.pivot(self, "")
+		signal = angles.pivot(self, "")
 	end
 	-- No question is open here, so none is asked again: the next iteration takes up the focus.
 	return if signal and signal.go == "again" then nil else signal
@@ -72,7 +73,7 @@ local function ask_to_finish(self: app.App, why: string): app.Signal?
 	end
 	local left = #notebook.holding(self.doc, { "open", "contested" })
 	if left > 0 then
-		title ..= " " .. self.t("checkpoint.left", { count = left })
+		title ..= " " .. translations.counted(self.t, "checkpoint.left", left)
 	end
 	while true do
 		local choice, signal =
@@ -182,7 +183,7 @@ function checkpoints.after_iteration(self: app.App): app.Signal?
 		end
 	end
 	if self.options.technique then
-		return approaches.propose(self)
+		return angles.propose(self)
 	end
 	return nil
 end

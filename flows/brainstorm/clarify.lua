@@ -64,6 +64,13 @@ function clarify.clarity(topic: string): number
 	return 0.3 * specific + 0.3 * complete + 0.2 * acting + 0.2 * placed
 end
 
+--- Returns what a wish is about, as a subject has it: without `You want`, and the dot.
+local function bare_wish(self: app.App, restated: string): string
+	local opening = self.t("clarify.opening")
+	local rest = if string.sub(restated, 1, #opening) == opening then text.trim(string.sub(restated, #opening + 1)) else restated
+	return (string.gsub(rest, "%.$", ""))
+end
+
 --- Shows directions, and asks whether the topic is understood where it is not clear.
 function clarify.run(self: app.App): app.Signal?
 	local state = self.doc.nietz
@@ -111,7 +118,7 @@ function clarify.run(self: app.App): app.Signal?
 			-- That it is not this says nothing yet of what it is.
 			prompt = self.t("clarify.what")
 		elseif answer == "" or table.find(YES, said) ~= nil then
-			state.topic = if prompt == self.t("clarify.what") then state.topic else restated
+			state.topic = if prompt == self.t("clarify.what") then state.topic else bare_wish(self, restated)
 			return nil
 		else
 			state.topic = answer

@@ -180,12 +180,16 @@ end
 
 --- Asks for one of some options, which stand in the prompt, and returns its value.
 function dialogue.choose(self: app.App, id: string, prompt: string, options: { Option }, default: string): (string?, app.Signal?)
+	local named = list.find(options, function(option): boolean
+		return option.value == default
+	end)
 	return dialogue.ask(self, {
 		id = id,
 		prompt = `{prompt} {option_labels(options)}`,
 		options = options,
 		closed = true,
-		default = default,
+		-- What an empty line means is shown in the words of the options.
+		default = if named then named.label else default,
 	})
 end
 

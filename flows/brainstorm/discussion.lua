@@ -44,7 +44,7 @@ function discussion.topic(self: app.App): string
 	local s = self.doc.session
 	local left = notebook.holding(self.doc, { "contested", "open" })
 	for index = #left, 1, -1 do
-		local function had(one: any): boolean
+		local function had(one: { topic: string }): boolean
 			return one.topic == left[index].text
 		end
 		if not list.some(s.party_history, had) and not list.some(s.panel_history, had) then
@@ -128,9 +128,11 @@ local function new_points(self: app.App, raw: { string }, said: string, seen: { 
 end
 
 --- Returns the function that asks a persona for its points. `prompt` names the template, `most` is how many points it may make.
-function discussion.speaker(self: app.App, prompt: string, most: number, extra: { [string]: any }): round.Speak
-	return function(voice: any, seen: { round.Point }, ids: { string }, must: boolean): ({ string }?, { string }?)
-		local vars: { [string]: any } = if self.mind == "small" then context.prompt_vars(self) else { said = {} }
+function discussion.speaker(self: app.App, prompt: string, most: number, extra: app.Vars): round.Speak
+	return function(voice: round.Voice, seen: { round.Point }, ids: { string }, must: boolean): ({ string }?, { string }?)
+		local small = self.mind == "small"
+		local vars: app.Vars = if small then context.prompt_vars(self) else {}
+		local known = if small then context.said(self) else {}
 		for key, value in extra do
 			vars[key] = value
 		end
@@ -141,7 +143,7 @@ function discussion.speaker(self: app.App, prompt: string, most: number, extra: 
 		vars.framework = voice.meta.framework or ""
 		vars.most = most
 		local point = if self.mind == "small" then shape.text(5, LONGEST) else shape.text(5)
-		local properties: { [string]: any } = { points = shape.list(point, 1, most) }
+		local properties: { [string]: shape.Shape } = { points = shape.list(point, 1, most) }
 		local required = { "points" }
 		if #ids > 0 then
 			-- An enumeration, so that the model cannot refer to a point that nobody made.
@@ -158,7 +160,7 @@ function discussion.speaker(self: app.App, prompt: string, most: number, extra: 
 		if value == nil then
 			return nil, nil
 		end
-		local said = new_points(self, value.points, table.concat(vars.said, "\n"), seen)
+		local said = new_points(self, value.points, table.concat(known, "\n"), seen)
 		if #said == 0 then
 			ui.say(self.t("voices.silent", { name = voice.name }))
 			return nil, nil
@@ -169,7 +171,7 @@ end
 
 --- Says that a persona failed; the round goes on without it.
 function discussion.on_failure(self: app.App): round.OnFailure
-	return function(voice: any, err: any)
+	return function(voice: round.Voice, err: unknown)
 		ui.say(self.t("voices.failed", { name = voice.name, message = failure.of(err).message }))
 	end
 end
@@ -197,7 +199,7 @@ end
 --- Sums up a round: what all agree on, what stays open, and the question that it leaves to the user.
 function discussion.synthesize(self: app.App, topic: string, points: { round.Point }): Synthesis
 	local small = self.mind == "small"
-	local vars: { [string]: any } = if small then context.prompt_vars(self) else {}
+	local vars: app.Vars = if small then context.prompt_vars(self) else {}
 	vars.question, vars.points = topic, points
 	local function line(most: number): shape.Shape
 		return if small then shape.text(5, most) else shape.text(5)
@@ -305,12 +307,11 @@ end
 --- Returns the points of the last round, which another one, and a question to one voice, can speak of.
 function discussion.last_points(self: app.App): { round.Point }
 	local s = self.doc.session
+	local kind = if s.panel_active then "panel" else "party"
+	local _, said = session.points(self.doc, kind, if s.panel_active then #s.panel_history else #s.party_history)
 	local points: { round.Point } = {}
-	local last = if s.panel_active then s.panel_history[#s.panel_history] else s.party_history[#s.party_history]
-	for _, contribution in if last then last.contributions else {} :: { any } do
-		for _, line in contribution.key_points or { contribution.position } do
-			table.insert(points, { id = `P{#points + 1}`, by = contribution.persona or contribution.expert, text = line })
-		end
+	for number, point in said do
+		table.insert(points, { id = `P{number}`, by = point.by, text = point.text })
 	end
 	return points
 end

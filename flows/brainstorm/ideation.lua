@@ -113,7 +113,8 @@ function ideation.gather(self: app.App)
 		end
 		table.insert(lines, "")
 	end
-	for _, group in if value then value.groups else {} :: { any } do
+	local groups: { { name: string, ids: { number } } } = if value then value.groups else {}
+	for _, group in groups do
 		show(group.name, group.ids)
 	end
 	if #left > 0 then

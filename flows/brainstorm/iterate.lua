@@ -18,10 +18,10 @@ local iterate = {}
 --- Returns a question with its priority and suggestions. The history keeps texts alone, as specified; the rest stands in
 --- `nietz.offered`.
 local function offered_question(self: app.App, question: string): questions.Question
-	local offered: { any } = self.doc.nietz.offered or {}
+	local offered: { session.Offer } = self.doc.nietz.offered or {}
 	for _, offer in offered do
 		if offer.question == question then
-			return offer
+			return { question = question, priority = offer.priority or "important", suggestions = offer.suggestions or {} }
 		end
 	end
 	return { question = question, priority = "important", suggestions = {} }
@@ -37,7 +37,8 @@ end
 --- run shows nothing else.
 local function render_question(self: app.App, question: questions.Question, index: number, count: number, earlier: string?): string
 	local lines: { string } = {}
-	table.insert(lines, `{self.t(`priorities.{question.priority}`)} · {self.t("ask.number", { index = index, count = count })}`)
+	local priority = self.t(`priorities.{question.priority}`)
+	table.insert(lines, if count > 1 then `{priority} · {self.t("ask.number", { index = index, count = count })}` else priority)
 	table.insert(lines, "")
 	table.insert(lines, `**{question.question}**`)
 	table.insert(lines, "")
@@ -81,7 +82,7 @@ end
 
 local function begin_questions(self: app.App, again: boolean)
 	local limit = self.options.questions
-	local answered = if again then #session.current_entry(self.doc).responses else 0
+	local answered = if again then #session.open_iteration(self.doc).responses else 0
 	local found = questions.next(self, math.max(1, limit - answered), not again)
 	local texts: { string } = {}
 	for _, question in found do
@@ -94,7 +95,7 @@ local function begin_questions(self: app.App, again: boolean)
 		session.begin_iteration(self.doc, texts, now)
 	end
 	local own = self.doc.nietz
-	local offered: { any } = own.offered or json.array({} :: { any })
+	local offered: { session.Offer } = own.offered or json.array({} :: { session.Offer })
 	for _, question in found do
 		table.insert(offered, question)
 	end
@@ -107,7 +108,7 @@ end
 
 --- Asks what the open iteration has left. Returns a signal where a command leads elsewhere.
 local function ask_open_questions(self: app.App): app.Signal?
-	local entry = session.current_entry(self.doc)
+	local entry = session.open_iteration(self.doc)
 	local all = false
 	while #entry.responses < #entry.questions do
 		local count = #entry.questions
@@ -130,7 +131,7 @@ local function ask_open_questions(self: app.App): app.Signal?
 			end
 		elseif signal ~= nil and signal.go == "again" then
 			begin_questions(self, true)
-			entry = session.current_entry(self.doc)
+			entry = session.open_iteration(self.doc)
 		elseif signal ~= nil then
 			return signal
 		end
@@ -142,7 +143,7 @@ end
 --- that what was said before stays; the same answers lead forward again. Each is kept as it comes, whatever ends the run.
 local function revisit(self: app.App): app.Signal?
 	local own = self.doc.nietz
-	local entry = session.current_entry(self.doc)
+	local entry = session.open_iteration(self.doc)
 	local kept = own.revisit
 	if kept == nil or kept.iteration ~= entry.iteration then
 		kept = { iteration = entry.iteration, replies = json.array({} :: { string }) }

@@ -49,11 +49,11 @@ function journal.render(self: app.App): string
 	local entries: { any } = {}
 	local values: { number } = {}
 	for _, entry in s.history do
-		local exchange: { any } = {}
+		local exchange: { { question: string, answer: string } } = {}
 		for index, question in entry.questions do
 			table.insert(exchange, { question = question, answer = entry.responses[index] or "" })
 		end
-		local notes: { any } = {}
+		local notes: { { kind: string, text: string } } = {}
 		for _, note in own.notes do
 			if note.iteration == entry.iteration then
 				table.insert(notes, note_line(note))

@@ -11,6 +11,7 @@ local nietz = require("@nietz")
 local personas = require("@nietz/personas")
 local session = require("./session")
 local text = require("@nietz/text")
+local translations = require("../common/translations")
 local ui = require("@nietz/ui")
 
 local launch = {}
@@ -24,14 +25,14 @@ local LONGEST_SLUG = 48
 local sessions = documents.collection("sessions")
 
 --- Returns when a session was last touched, as far as its file says: at least its id has a date.
-function launch.last_change(s: any): string
+function launch.last_change(s: session.Session): string
 	local latest = s.history and s.history[#s.history]
 	local date = string.match(s.id, "(%d%d%d%d%-%d%d%-%d%d)$") or "1970-01-01"
 	return s.updated or (latest and latest.timestamp) or s.created or s.started_at or `{date}T00:00:00Z`
 end
 
 --- Returns the words that describe a session in a list.
-local function session_vars(t: lang.Say, s: any, now: number): lang.Vars
+local function session_vars(t: lang.Say, s: session.Session, now: number): lang.Vars
 	local updated = clock.parse(launch.last_change(s)) or now
 	return {
 		name = s.slug,
@@ -58,7 +59,7 @@ function launch.readable_sessions(t: lang.Say): { session.Doc }
 			ui.say(t("launch.broken", { path = entry.path, message = table.concat(why, "\n") }))
 		end
 	end
-	table.sort(found, function(a: any, b: any): boolean
+	table.sort(found, function(a: session.Doc, b: session.Doc): boolean
 		local left, right = launch.last_change(a.session), launch.last_change(b.session)
 		return if left == right then a.session.slug < b.session.slug else left > right
 	end)
@@ -175,8 +176,7 @@ local function resume(t: lang.Say, doc: session.Doc, persona: string?): session.
 	-- A party that was stopped left its question to the user: the roles speak again in the next iteration.
 	own.heard = own.heard or s.iteration
 	if s.status ~= "in_progress" then
-		ui.say(t("launch.reopened", { status = t(`statuses.{s.status}`) }))
-		s.status = "in_progress"
+		ui.say(t("launch.closed", { status = t(`statuses.{s.status}`) }))
 	end
 	ui.say(t("launch.resumed", { name = s.slug, ems = s.ems, phase = t(`phases.{s.phase}`), iteration = s.iteration }))
 	return doc
@@ -245,7 +245,7 @@ function launch.open(t: lang.Say, params: { [string]: any }): (session.Doc, bool
 		return resume(t, sessions:load(chosen.session.slug), params.persona), false
 	end
 	if #found == 0 and running > 0 then
-		ui.say(t("launch.others", { count = running }))
+		ui.say(translations.counted(t, "launch.others", running))
 	end
 	if topic == "" then
 		topic = text.trim((ui.ask({ id = "topic", prompt = t("topic.ask") })))

@@ -4,6 +4,7 @@
 
 local app = require("./app")
 local dialogue = require("./dialogue")
+local lang = require("./lang")
 local list = require("../common/list")
 local notebook = require("./notebook")
 local personas = require("@nietz/personas")
@@ -20,7 +21,7 @@ local CERTAIN_WORDS = { "evidemment", "forcement", "clairement", "obviously", "c
 leader.SLOW = 5
 
 --- Returns the slug of who should lead and why, from what was said and how the session goes. Pure.
-function leader.suggest(said: string, history: { any }, ems: number, decisions: number): (string, string)
+function leader.suggest(said: string, history: { session.Iteration }, ems: number, decisions: number): (string, string)
 	local folded = text.fold(said)
 	for _, word in CERTAIN_WORDS do
 		if string.find(folded, word, 1, true) ~= nil then
@@ -34,6 +35,12 @@ function leader.suggest(said: string, history: { any }, ems: number, decisions: 
 		return "pragmatique", "stuck"
 	end
 	return "architecte", "open"
+end
+
+--- Returns what a leader is called in the user's language; one of somebody's own as their file says.
+function leader.name(self: app.App, persona: personas.Persona): string
+	local names: { [string]: string } = lang.data(self.lang, "leaders")
+	return names[persona.slug] or persona.name
 end
 
 --- Returns the facilitator that a person means by a name, or nil.
@@ -56,7 +63,7 @@ function leader.switch(self: app.App, slug: string, why: string)
 		return
 	end
 	self.doc.session.persona = slug
-	ui.say(self.t("persona.switched", { name = personas.get(slug).name, why = self.t(`persona.why.{why}`) }))
+	ui.say(self.t("persona.switched", { name = leader.name(self, personas.get(slug)), why = self.t(`persona.why.{why}`) }))
 end
 
 --- Changes the leader if the session asks for it and the user has not chosen one.
@@ -72,7 +79,7 @@ function leader.show(self: app.App)
 	local lines: { string } = { self.t("persona.list"), "" }
 	for _, persona in personas.list({ tag = "facilitator" }) do
 		local mark = if persona.slug == self.doc.session.persona then " ←" else ""
-		table.insert(lines, `- \`{persona.slug}\` {persona.name}: {persona.summary}{mark}`)
+		table.insert(lines, `- \`{persona.slug}\` {leader.name(self, persona)}: {persona.summary}{mark}`)
 	end
 	ui.say(table.concat(lines, "\n"))
 end
@@ -82,7 +89,7 @@ function leader.choose(self: app.App, name: string): app.Signal?
 	if name == "" then
 		local options: { dialogue.Option } = {}
 		for _, persona in personas.list({ tag = "facilitator" }) do
-			table.insert(options, { value = persona.slug, label = persona.name })
+			table.insert(options, { value = persona.slug, label = leader.name(self, persona) })
 		end
 		local chosen, signal = dialogue.choose(self, "mode", self.t("persona.list"), options, self.doc.session.persona)
 		if chosen == nil then
@@ -98,6 +105,9 @@ function leader.choose(self: app.App, name: string): app.Signal?
 		ui.say(self.t("persona.unknown", { name = name }))
 	else
 		self.doc.nietz.pinned = true
+		if self.doc.session.persona == found.slug then
+			ui.say(self.t("persona.leads", { name = leader.name(self, found) }))
+		end
 		leader.switch(self, found.slug, "chosen")
 	end
 	app.save(self)

@@ -4,6 +4,7 @@
 --- the fields of the specification to our own key.
 
 local json = require("@nietz/json")
+local ledger = require("../common/ledger")
 local nietz = require("@nietz")
 
 local migrations = {}
@@ -82,8 +83,8 @@ function migrations.own_key(doc: any): any
 		table.insert(entries, { kind = "decision", text = decision.text, by = "user", turn = decision.iteration })
 	end
 	own.decisions = nil
-	table.sort(entries, function(a: any, b: any): boolean
-		return a.turn < b.turn
+	table.sort(entries, function(one: ledger.Entry, other: ledger.Entry): boolean
+		return one.turn < other.turn
 	end)
 	for id, entry in entries do
 		entry.id = id

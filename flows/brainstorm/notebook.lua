@@ -24,21 +24,22 @@ end
 --- Makes `session.ideas` what holds of the ideas. Each keeps its id; those that hold no more leave a gap.
 function notebook.sync_ideas(doc: session.Doc)
 	local s = doc.session
-	local kept: { [number]: any } = {}
+	local kept: { [number]: session.Idea } = {}
 	for _, idea in s.ideas do
 		kept[idea.id] = idea
 	end
-	local found = json.array({} :: { any })
+	local found = json.array({} :: { session.Idea })
 	for _, entry in notebook.holding(doc, { "idea" }) do
 		if entry.idea == nil then
 			doc.nietz.last_idea += 1
 			entry.idea = doc.nietz.last_idea
 		end
-		local idea: any = kept[entry.idea :: number] or {}
-		idea.id, idea.content, idea.score = entry.idea, entry.text, entry.score or session.UNRATED
+		local id, score = entry.idea :: number, entry.score or session.UNRATED
+		local idea: session.Idea = kept[id] or { id = id, content = "", score = score }
+		idea.content, idea.score = entry.text, score
 		table.insert(found, idea)
 	end
-	table.sort(found, function(one: any, other: any): boolean
+	table.sort(found, function(one: session.Idea, other: session.Idea): boolean
 		return one.id < other.id
 	end)
 	s.ideas = found
@@ -51,6 +52,7 @@ function notebook.add(
 	value: string,
 	more: { by: string?, quote: string?, score: number?, why: string? }?
 ): ledger.Entry?
+	session.reopen(doc)
 	local extra: { by: string?, quote: string?, score: number?, why: string? } = more or {}
 	local made = ledger.add(doc.nietz.ledger, {
 		kind = kind,
@@ -143,6 +145,7 @@ function notebook.strike(self: app.App, argument: string): app.Signal?
 		end
 	end
 	if struck > 0 then
+		session.reopen(self.doc)
 		notebook.sync_ideas(self.doc)
 		app.save(self)
 	end
@@ -164,6 +167,7 @@ function notebook.rate(self: app.App, argument: string): app.Signal?
 		ui.say(self.t("ledger.no_idea", { line = notebook.line(self, entry) }))
 		return nil
 	end
+	session.reopen(self.doc)
 	entry.score = points
 	notebook.sync_ideas(self.doc)
 	ui.say(self.t("ledger.rated", { line = notebook.line(self, entry), score = points }))

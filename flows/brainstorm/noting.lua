@@ -6,6 +6,7 @@
 local app = require("./app")
 local ems = require("./ems")
 local ledger = require("../common/ledger")
+local list = require("../common/list")
 local notebook = require("./notebook")
 local session = require("./session")
 local shape = require("../common/shape")
@@ -13,9 +14,11 @@ local transcript = require("./transcript")
 
 local noting = {}
 
-export type Pair = { question: string, answer: string, iteration: number }
+export type Pair = { question: string, answer: string, iteration: number, part: session.Part }
+--- A question as a large mind writes it.
+export type Asked = { question: string, replies: { string }, urgency: string }
 --- What came of a turn: the changes of the ledger, which axes were held back for want of evidence, and questions, as they came.
-export type Noted = { change: ledger.Change, held: { [string]: string }, questions: { any }, said: string }
+export type Noted = { change: ledger.Change, held: { [string]: string }, questions: { Asked }, said: string }
 export type Wants = {
 	weigh: boolean,
 	questions: number?,
@@ -30,19 +33,29 @@ local MIN_WORDS = 4
 --- Returns what the user said that the ledger does not have, in the iterations that count: answers, and notes; or notes alone.
 function noting.unread(doc: session.Doc, notes_alone: boolean?): { Pair }
 	local found: { Pair } = {}
-	local history: { any } = if notes_alone then {} else session.counted_history(doc)
+	local history: { session.Iteration } = if notes_alone then {} else session.counted_history(doc)
 	for _, entry in history do
 		local began = session.began(doc, entry.iteration)
 		local read = if began then began.read or 0 else 0
 		for index, response in entry.responses do
 			if index > read and response ~= "" then
-				table.insert(found, { question = entry.questions[index] or "", answer = response, iteration = entry.iteration })
+				table.insert(found, {
+					question = entry.questions[index] or "",
+					answer = response,
+					iteration = entry.iteration,
+					part = { kind = "answer", turn = entry.iteration, at = index },
+				})
 			end
 		end
 	end
 	for _, note in session.notes(doc, { "user" }) do
 		if not note.read then
-			table.insert(found, { question = note.about or "", answer = note.text, iteration = note.iteration })
+			table.insert(found, {
+				question = note.about or "",
+				answer = note.text,
+				iteration = note.iteration,
+				part = { kind = "note", turn = note.iteration, at = table.find(doc.nietz.notes, note) :: number },
+			})
 		end
 	end
 	return found
@@ -50,7 +63,7 @@ end
 
 --- Keeps that the ledger has all that was said up to now, or all notes.
 function noting.mark_read(doc: session.Doc, notes_alone: boolean?)
-	local history: { any } = if notes_alone then {} else session.counted_history(doc)
+	local history: { session.Iteration } = if notes_alone then {} else session.counted_history(doc)
 	for _, entry in history do
 		local began = session.began(doc, entry.iteration)
 		if began ~= nil then
@@ -116,6 +129,14 @@ local function schema_of(wants: Wants): shape.Shape
 	return shape.object(names, members)
 end
 
+--- What a model takes down.
+type Minutes = {
+	said: { ledger.Proposed },
+	decided: { { quote: string, text: string, why: string, rejected: string } },
+	planned: { ledger.Proposed },
+	revoked: { ledger.Revoking },
+}
+
 --- Returns a reason without the word that stands before reasons: the brief says it.
 local function bare_reason(why: string): string
 	for _, word in { "because of ", "because ", "parce que ", "car ", "à cause de " } do
@@ -127,7 +148,7 @@ local function bare_reason(why: string): string
 end
 
 --- Returns the entries that a model proposes, as the ledger takes them.
-local function proposal_of(value: any): ledger.Proposal
+local function proposal_of(value: Minutes): ledger.Proposal
 	local entries: { ledger.Proposed } = {}
 	for _, item in value.said do
 		table.insert(entries, item)
@@ -175,7 +196,7 @@ function noting.add_uncovered(doc: session.Doc, new: { Pair }, change: ledger.Ch
 end
 
 --- Returns each axis' claim with the words that it points to, which must have been said, and keeps those for `status`.
-local function read_claims(self: app.App, value: any, said: string): { [string]: ems.Claim }
+local function read_claims(self: app.App, value: { [string]: ems.Claim }, said: string): { [string]: ems.Claim }
 	local own = self.doc.nietz
 	local kept: { [string]: string } = own.evidence or {}
 	own.evidence = kept
@@ -224,17 +245,21 @@ function noting.run(self: app.App, wants: Wants): Noted
 	if #new == 0 then
 		return noted
 	end
-	local axes: { any } = {}
+	local axes: { { key: string, score: number } } = {}
 	for _, axis in ems.AXES do
 		table.insert(axes, { key = axis.key, score = doc.nietz.axes[axis.key] or 0 })
 	end
 	local value = app.ask_model(self, {
 		prompt = "ledger",
 		plain = true,
-		read_alone = true,
 		temperature = 0,
 		vars = {
-			new = new,
+			new = transcript.names(
+				doc,
+				list.map(new, function(pair): session.Part
+					return pair.part
+				end)
+			),
 			first = is_first(doc),
 			weigh = wants.weigh,
 			axes = axes,
@@ -245,7 +270,7 @@ function noting.run(self: app.App, wants: Wants): Noted
 	})
 	local quoted: { string } = {}
 	if value ~= nil then
-		local known = doc.nietz.topic .. "\n" .. transcript.turns(doc)
+		local known = doc.nietz.topic .. "\n" .. transcript.text(doc)
 		for _, file in self.reading.files do
 			known ..= "\n" .. file.text
 		end

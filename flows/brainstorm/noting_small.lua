@@ -32,7 +32,7 @@ local function score_schema(pieces: { Piece }): shape.Shape
 	local or_none = table.clone(ids)
 	table.insert(or_none, NONE)
 	local line = shape.text(5, 140)
-	local properties: { [string]: any } = {
+	local properties: { [string]: shape.Shape } = {
 		ideas = shape.list(shape.record({ from = { enum = ids }, idea = line, score = shape.integer(0, 10) }), nil, 2),
 		decided = shape.list(shape.record({ decision = line, from = { enum = ids } }), nil, 2),
 	}
@@ -56,7 +56,7 @@ local function user_pieces(self: app.App): { Piece }
 			end
 		end
 	end
-	for _, pair in context.answered_pairs(session.current_entry(self.doc)) do
+	for _, pair in context.answered_pairs(session.open_iteration(self.doc)) do
 		add(pair.question, pair.answer)
 	end
 	for _, note in session.notes(self.doc, { "user" }) do
@@ -81,7 +81,10 @@ local function rests_on(line: string, piece: string): boolean
 	return similarity.shared_words(line, piece) >= math.max(1, ENOUGH * #similarity.words(line))
 end
 
-local function add_ideas_and_decisions(self: app.App, value: any, pieces: { Piece }, change: ledger.Change)
+--- What a model makes of the pieces, beside the axes.
+type Judgement = { ideas: { { from: string, idea: string, score: number } }, decided: { { from: string, decision: string } } }
+
+local function add_ideas_and_decisions(self: app.App, value: Judgement, pieces: { Piece }, change: ledger.Change)
 	local doc = self.doc
 	local function known(kind: string): { string }
 		-- The subject itself is neither an idea nor a decision.
@@ -114,7 +117,7 @@ local function add_ideas_and_decisions(self: app.App, value: any, pieces: { Piec
 end
 
 --- Returns each axis' claim with the words that it points to, and keeps those for `status`.
-local function read_claims(self: app.App, value: any, pieces: { Piece }): { [string]: ems.Claim }
+local function read_claims(self: app.App, value: { [string]: ems.Claim }, pieces: { Piece }): { [string]: ems.Claim }
 	local own = self.doc.nietz
 	local kept: { [string]: string } = own.evidence or {}
 	own.evidence = kept

@@ -11,7 +11,13 @@ local ui = require("@nietz/ui")
 local outside_facts = {}
 
 --- Asks for a list, shows it below a title, and keeps each item as a note of this kind.
-local function ask_for_list(self: app.App, kind: string, name: string, properties: { [string]: any }, describe: (item: any) -> string)
+local function ask_for_list(
+	self: app.App,
+	kind: string,
+	name: string,
+	properties: { [string]: shape.Shape },
+	describe: (item: { [string]: string }) -> string
+)
 	local value = app.ask_model(
 		self,
 		{ prompt = kind, plain = true, role = "examiner", vars = context.prompt_vars(self), schema = shape.list_of(name, 1, 4, properties) }
@@ -38,7 +44,7 @@ function outside_facts.list_rivals(self: app.App)
 		"rivals",
 		"rivals",
 		{ name = shape.text(3, 60), strength = shape.text(3, 120), weak_point = shape.text(3, 120) },
-		function(item: any): string
+		function(item: { [string]: string }): string
 			local weak_point = app.to_line(item.weak_point, 120)
 			table.insert(weak_points, weak_point)
 			return self.t("rivals.row", {
@@ -53,9 +59,15 @@ end
 
 --- `--c7`: which facts the decisions rest on that must be looked up in documentation.
 function outside_facts.list_lookups(self: app.App)
-	ask_for_list(self, "lookups", "lookups", { question = shape.text(3, 140), where = shape.text(3, 80) }, function(item: any): string
-		return self.t("lookups.row", { where = app.to_line(item.where, 80), question = app.to_line(item.question, 140) })
-	end)
+	ask_for_list(
+		self,
+		"lookups",
+		"lookups",
+		{ question = shape.text(3, 140), where = shape.text(3, 80) },
+		function(item: { [string]: string }): string
+			return self.t("lookups.row", { where = app.to_line(item.where, 80), question = app.to_line(item.question, 140) })
+		end
+	)
 end
 
 return outside_facts

@@ -5,6 +5,7 @@ local app = require("./app")
 local discussion = require("./discussion")
 local json = require("@nietz/json")
 local round = require("../common/round")
+local session = require("./session")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
@@ -14,13 +15,19 @@ local MAX_EXPERTS = 3
 local PHASES = { "discussion", "debate", "socratic" }
 
 --- Returns the phase after the last round's: a panel ends in questions.
-function panel.next_phase(history: { any }): string
-	local last = history[#history]
-	if last == nil then
+function panel.phase_after(phase: string?): string
+	if phase == nil then
 		return PHASES[1]
 	end
-	local index = table.find(PHASES, last.phase) or 1
+	local index = table.find(PHASES, phase) or 1
 	return PHASES[math.min(index + 1, #PHASES)]
+end
+
+--- Returns the phase of the next round of a session.
+function panel.next_phase(doc: session.Doc): string
+	local history = doc.session.panel_history
+	local last = history[#history]
+	return panel.phase_after(if last then last.phase else nil)
 end
 
 --- Runs one round in this phase and asks the user for a verdict.
@@ -46,7 +53,7 @@ function panel.run_round(self: app.App, phase: string): app.Signal?
 		framework[expert.slug] = expert.meta.framework or ""
 		table.insert(selected, expert.name)
 	end
-	local contributions: { any } = json.array({})
+	local contributions = json.array({} :: { session.ByExpert })
 	for _, contribution in found do
 		discussion.show_contribution(self, contribution, points)
 		table.insert(contributions, {
@@ -96,7 +103,7 @@ function panel.run_command(self: app.App, argument: string): app.Signal?
 		return nil
 	end
 	local s = self.doc.session
-	local phase = if verb ~= "" then verb elseif s.panel_active then panel.next_phase(s.panel_history) else "discussion"
+	local phase = if verb ~= "" then verb elseif s.panel_active then panel.next_phase(self.doc) else "discussion"
 	return panel.run_round(self, phase)
 end
 

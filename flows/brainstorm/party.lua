@@ -5,8 +5,10 @@
 local app = require("./app")
 local discussion = require("./discussion")
 local json = require("@nietz/json")
+local list = require("../common/list")
 local personas = require("@nietz/personas")
 local round = require("../common/round")
+local session = require("./session")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
@@ -16,12 +18,10 @@ local party = {}
 local DEFAULT_ROLES = 3
 local MAX_ROLES = 5
 
-local function item_names(list: { any }): { string }
-	local found: { string } = json.array({} :: { string })
-	for _, item in list do
-		table.insert(found, item.name)
-	end
-	return found
+local function names_of(chosen: { personas.Persona }): { string }
+	return list.map(chosen, function(persona): string
+		return persona.name
+	end)
 end
 
 --- Lets the contrarian answer when nobody disagrees.
@@ -66,13 +66,13 @@ function party.run_round(self: app.App): app.Signal?
 	self.next_speaker = nil
 	local chosen = if focus then { focus } else discussion.choose_personas(self, "party", DEFAULT_ROLES, always)
 	-- A second round on the same question discusses what the first one left open.
-	local talk = self.doc.nietz.talk
+	local thread = self.doc.nietz.thread
 	local topic = discussion.topic(self)
 	local from = topic
-	topic = if talk ~= nil and talk.from == topic then talk.next else topic
+	topic = if thread ~= nil and thread.from == topic then thread.next else topic
 	local number = #s.party_history + 1
 	ui.say(self.t("voices.round", { what = self.t("voices.party"), round = number, topic = topic }))
-	ui.say(self.t("voices.with", { names = table.concat(item_names(chosen), ", ") }))
+	ui.say(self.t("voices.with", { names = table.concat(names_of(chosen), ", ") }))
 	local speak = discussion.speaker(self, "voice", 3, { question = topic })
 	local found: { round.Contribution } = if #points == 0
 		then round.speak_blind(chosen, points, speak, discussion.on_failure(self))
@@ -92,8 +92,10 @@ function party.run_round(self: app.App): app.Signal?
 			synthesis.contested = { other.texts[1] }
 		end
 	end
-	local contributions: { any } = json.array({})
+	local contributions = json.array({} :: { session.ByRole })
+	local selected = json.array({} :: { string })
 	for _, contribution in found do
+		table.insert(selected, contribution.name)
 		table.insert(contributions, {
 			persona = contribution.name,
 			key_points = json.array(table.clone(contribution.texts)),
@@ -103,12 +105,12 @@ function party.run_round(self: app.App): app.Signal?
 	table.insert(s.party_history, {
 		round = number,
 		topic = topic,
-		personas_selected = item_names(found),
+		personas_selected = selected,
 		contributions = contributions,
 		synthesis = synthesis_text(self, synthesis),
 		user_question = synthesis.question,
 	})
-	self.doc.nietz.talk = { from = from, next = synthesis.question }
+	self.doc.nietz.thread = { from = from, next = synthesis.question }
 	discussion.keep(self, "party", number, synthesis)
 	if begins then
 		ui.say(self.t("voices.stays"))

@@ -7,7 +7,7 @@ local session = require("./session")
 
 local path = {}
 
-type Place = { iteration: number, ems: number, phase: string, axes: ems.Axes, question: string }
+export type Place = { iteration: number, ems: number, phase: string, axes: ems.Axes, question: string }
 
 --- Returns the session's state that no history entry has: its last iteration may be answered and scored, and the phase may
 --- have changed since.

@@ -8,6 +8,7 @@ local ems = require("./ems")
 local json = require("@nietz/json")
 local lang = require("./lang")
 local ledger = require("../common/ledger")
+local list = require("../common/list")
 local noting = require("./noting")
 local scoring = require("./scoring")
 local session = require("./session")
@@ -15,6 +16,7 @@ local shape = require("../common/shape")
 local similarity = require("../common/similarity")
 local techniques = require("./techniques")
 local text = require("@nietz/text")
+local translations = require("../common/translations")
 local yaml = require("@nietz/yaml")
 
 local questions = {}
@@ -29,7 +31,7 @@ local MAX_SUGGESTIONS = 4
 --- A reply is a line, not a paragraph.
 local LONGEST_REPLY = 90
 
-local function questions_schema(count: number): { [string]: any }
+local function questions_schema(count: number): shape.Shape
 	-- A constrained model writes names in their order: the question first, then what depends on it.
 	return shape.list_of("questions", math.min(2, count), count, {
 		question = shape.text(8, 180),
@@ -55,7 +57,7 @@ local function echoes_prompt(line: string): boolean
 end
 
 --- Returns the replies that are whole. A small model may cut one sentence into several replies.
-local function uncut_replies(raw: { any }): { string }
+local function uncut_replies(raw: { string }): { string }
 	local kept: { string } = {}
 	local cut = false
 	for _, value in raw do
@@ -70,7 +72,7 @@ local function uncut_replies(raw: { any }): { string }
 	return kept
 end
 
-local function usable_suggestions(self: app.App, raw: { any }, question: string): { string }
+local function usable_suggestions(self: app.App, raw: { string }, question: string): { string }
 	local said: { string } = { question }
 	for _, entry in self.doc.session.history do
 		for _, response in entry.responses do
@@ -97,7 +99,7 @@ local function usable_suggestions(self: app.App, raw: { any }, question: string)
 end
 
 --- Returns those of a model's questions that are worth asking. `asked` are all earlier ones.
-function questions.keep_usable(self: app.App, raw: { any }, asked: { string }, count: number): { Question }
+function questions.keep_usable(self: app.App, raw: { noting.Asked }, asked: { string }, count: number): { Question }
 	local kept: { Question } = {}
 	local seen = table.clone(asked)
 	for _, item in raw do
@@ -140,22 +142,27 @@ function questions.fallback_questions(self: app.App, asked: { string }, count: n
 	return kept
 end
 
+--- Returns the techniques that the next questions are to use, in words.
+local function used_techniques(self: app.App): { translations.Vars }
+	return list.map(self.techniques, function(technique): translations.Vars
+		return techniques.words(technique, self.lang)
+	end)
+end
+
 --- Returns the next questions of a small mind.
 local function ask_small(self: app.App, asked: { string }, count: number): { Question }
 	local vars = context.prompt_vars(self)
 	vars.count = count
-	vars.targets = {}
 	vars.weak_point = self.weak_point or ""
-	for index, key in vars.weak do
+	local targets: { string } = {}
+	for index, key in ems.weak_axes(self.doc.nietz.axes, self.doc.session.phase) do
 		if index <= (if self.weak_point then count - 1 else count) then
-			table.insert(vars.targets, TARGETS[key])
+			table.insert(targets, TARGETS[key])
 		end
 	end
+	vars.targets = targets
 	vars.focus = self.focus or ""
-	vars.techniques = {}
-	for _, technique in self.techniques do
-		table.insert(vars.techniques, techniques.words(technique, self.lang))
-	end
+	vars.techniques = used_techniques(self)
 	local value = app.ask_model(self, {
 		prompt = "questions",
 		vars = vars,
@@ -163,7 +170,7 @@ local function ask_small(self: app.App, asked: { string }, count: number): { Que
 		temperature = 0.7,
 		-- There are questions to go on with: a slow model is not asked a third time.
 		repairs = 1,
-		check = function(value: any): string?
+		check = function(value: { questions: { noting.Asked } }): string?
 			if #questions.keep_usable(self, value.questions, asked, count) == 0 then
 				return "every question was empty, repeats this prompt, or has been asked before; ask about the subject"
 			end
@@ -175,7 +182,7 @@ end
 
 --- Returns those of a large mind's questions that are worth asking, in its own order: a later one may depend on an earlier one.
 --- Only what was asked word for word is left out.
-function questions.keep_new(self: app.App, raw: { any }, asked: { string }, count: number): { Question }
+function questions.keep_new(self: app.App, raw: { noting.Asked }, asked: { string }, count: number): { Question }
 	local seen: { [string]: boolean } = {}
 	for _, question in asked do
 		seen[ledger.plain(question)] = true
@@ -226,17 +233,13 @@ local function ask_large(self: app.App, asked: { string }, count: number): { Que
 		scoring.show(self, noted, before)
 		return questions.keep_new(self, noted.questions, asked, count)
 	end
-	local used: { any } = {}
-	for _, technique in self.techniques do
-		table.insert(used, techniques.words(technique, self.lang))
-	end
 	local value = app.ask_model(self, {
 		prompt = "questions",
-		vars = { count = count, direction = direction(self), weak_point = self.weak_point or "", techniques = used },
+		vars = { count = count, direction = direction(self), weak_point = self.weak_point or "", techniques = used_techniques(self) },
 		schema = shape.object({ "questions" }, { questions = noting.questions_shape(count) }),
 		temperature = 0.7,
 		repairs = 1,
-		check = function(value: any): string?
+		check = function(value: { questions: { noting.Asked } }): string?
 			return if #questions.keep_new(self, value.questions, asked, count) == 0 then "all of this was asked before" else nil
 		end,
 	})
@@ -251,7 +254,7 @@ local AT_ONCE = 3
 function questions.next(self: app.App, count: number, fresh: boolean): { Question }
 	local own = self.doc.nietz
 	local asked = session.asked_questions(self.doc)
-	local ready: { any } = own.prepared or {}
+	local ready: { Question } = (own.prepared or {}) :: { Question }
 	own.prepared = nil
 	local found: { Question } = if fresh and self.focus == nil then ready else {}
 	local small = self.mind == "small"
@@ -267,7 +270,7 @@ function questions.next(self: app.App, count: number, fresh: boolean): { Questio
 	for _, question in questions.fallback_questions(self, asked, least - #found) do
 		table.insert(found, question)
 	end
-	local now: { Question }, later: { any } = {}, json.array({} :: { any })
+	local now: { Question }, later = {}, json.array({} :: { Question })
 	for index, question in found do
 		if index <= count then
 			table.insert(now, question)

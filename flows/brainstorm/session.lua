@@ -34,6 +34,83 @@ export type Risk = {
 	drafted: boolean?,
 }
 
+--- A part of the conversation as models are told it: the answer to a question of an iteration, a round of voices, a note or an
+--- entry of the ledger, each by its number there.
+export type Part = { kind: "answer" | "round" | "note" | "entry", turn: number, at: number }
+--- An iteration as the specification has it.
+export type Iteration = {
+	iteration: number,
+	phase: string,
+	ems: number,
+	ems_delta: number,
+	questions: { string },
+	responses: { string },
+	timestamp: string,
+	duration: number,
+}
+export type ByRole = { persona: string, key_points: { string }, references: { string } }
+export type ByExpert = { expert: string, framework: string?, position: string, references: { string } }
+export type PartyRound = {
+	round: number,
+	topic: string,
+	personas_selected: { string },
+	contributions: { ByRole },
+	synthesis: string,
+	user_question: string,
+}
+export type PanelRound = {
+	round: number,
+	topic: string,
+	phase: string,
+	experts_selected: { string },
+	contributions: { ByExpert },
+	synthesis: { convergent: { string }, tensions: { string } },
+}
+--- What somebody said in a round.
+export type Point = { by: string, text: string }
+export type Idea = { id: number, content: string, score: number }
+export type UsedTechnique = {
+	iteration: number,
+	technique_slug: string,
+	category: string?,
+	suggested_reason: string?,
+	applied: boolean?,
+	source: string?,
+	weak_axes: { string }?,
+}
+export type Chances = { last_category: string?, category_counts: { [string]: number }? }
+export type Progress = {
+	divergent_completed: boolean,
+	transition_completed: boolean,
+	transition_summary: { [string]: unknown }?,
+}
+--- A session as the specification has it.
+export type Session = {
+	id: string,
+	slug: string,
+	status: string,
+	phase: string,
+	mode: string,
+	ems: number,
+	persona: string,
+	iteration: number,
+	techniques_used: { string },
+	started_at: string,
+	duration_minutes: number,
+	techniques_history: { UsedTechnique },
+	party_active: boolean,
+	party_history: { PartyRound },
+	panel_active: boolean,
+	panel_history: { PanelRound },
+	random_state: Chances?,
+	progressive_state: Progress?,
+	ideas: { Idea },
+	history: { Iteration },
+	last_question: string,
+	created: string,
+	updated: string,
+}
+
 --- What the specification has no place for.
 export type Own = {
 	version: number,
@@ -48,6 +125,8 @@ export type Own = {
 	--- Which party and panel rounds were held in which iteration.
 	rounds: { { kind: string, round: number, iteration: number } },
 	last_idea: number,
+	--- What large minds were told, piece by piece, each of which was new to a call.
+	told: { { Part } }?,
 	evidence: { [string]: string }?,
 	scored: number?,
 	heard: number?,
@@ -63,7 +142,7 @@ export type Own = {
 	tip: { iteration: number, ems: number, phase: string, axes: ems.Axes, question: string }?,
 	--- The answers that were given again after `back`, until there are all of them.
 	revisit: { iteration: number, replies: { string } }?,
-	talk: { from: string, next: string }?,
+	thread: { from: string, next: string }?,
 	--- Iterations beyond the limit that the user agreed to.
 	more: number?,
 	about: { paths: { string }, files: { { path: string, first: number, last: number, lines: number, sha256: string } } }?,
@@ -72,7 +151,7 @@ export type Own = {
 }
 
 --- One session file: `format_version` at the top, everything of the specification in `session`, and ours under one key.
-export type Doc = { format_version: string, session: any, nietz: Own }
+export type Doc = { format_version: string, session: Session, nietz: Own }
 
 --- The version of `nietz`.
 session.OWN_VERSION = 1
@@ -83,8 +162,8 @@ session.LEADER = "architecte"
 --- What an idea is worth until somebody says so.
 session.UNRATED = 5
 
-local function or_empty_array(value: any): any
-	return if value == nil then json.array {} else value
+local function or_empty_array<T>(value: { T }?): { T }
+	return if value == nil then json.array({} :: { T }) else value
 end
 
 --- Fills in what a file of ours or of another program may leave out.
@@ -186,7 +265,7 @@ function session.current_index(doc: Doc): number
 end
 
 --- Returns the history entry of the current iteration, or nil where there is none.
-function session.current_entry(doc: Doc): any
+function session.current_entry(doc: Doc): Iteration?
 	return doc.session.history[session.current_index(doc)]
 end
 
@@ -198,6 +277,32 @@ function session.began(doc: Doc, iteration: number): Began?
 		end
 	end
 	return nil
+end
+
+--- Returns the iteration that is open: there is one wherever a question is asked.
+function session.open_iteration(doc: Doc): Iteration
+	return assert(session.current_entry(doc), "no iteration is open") :: Iteration
+end
+
+--- Returns what a round of voices was about, and what was said in it, point by point; nothing where there is no such round.
+function session.points(doc: Doc, kind: string, number: number): (string?, { Point })
+	local found: { Point } = {}
+	local topic: string? = nil
+	local party, panel = doc.session.party_history[number], doc.session.panel_history[number]
+	if kind == "party" and party ~= nil then
+		topic = party.topic
+		for _, contribution in party.contributions do
+			for _, line in contribution.key_points do
+				table.insert(found, { by = contribution.persona, text = line })
+			end
+		end
+	elseif kind == "panel" and panel ~= nil then
+		topic = panel.topic
+		for _, contribution in panel.contributions do
+			table.insert(found, { by = contribution.expert, text = contribution.position })
+		end
+	end
+	return topic, found
 end
 
 --- Whether the session went back, so that later iterations are in the history.
@@ -241,9 +346,9 @@ function session.counts(doc: Doc): ledger.Counts
 end
 
 --- Returns the history entries that count, in order.
-function session.counted_history(doc: Doc): { any }
+function session.counted_history(doc: Doc): { Iteration }
 	local counts = session.counts(doc)
-	local found: { any } = {}
+	local found: { Iteration } = {}
 	for _, entry in doc.session.history do
 		if counts(entry.iteration) then
 			table.insert(found, entry)
@@ -314,7 +419,7 @@ end
 
 --- Replaces the questions of the iteration that is open, for another angle on it.
 function session.replace_open_questions(doc: Doc, questions: { string })
-	local entry = session.current_entry(doc)
+	local entry = session.open_iteration(doc)
 	-- What was answered stays with its question; only the unanswered ones give way.
 	local kept, replies = json.array({} :: { string }), json.array({} :: { string })
 	for index, response in entry.responses do
@@ -332,9 +437,15 @@ function session.put_question(doc: Doc, question: string)
 	doc.session.last_question = question
 end
 
+--- Opens a session that was closed, because something was added to it. To look at one changes nothing.
+function session.reopen(doc: Doc)
+	doc.session.status = "in_progress"
+end
+
 --- Records the answer to the next question of the open iteration; an empty text where it was skipped.
 function session.add_answer(doc: Doc, response: string)
-	local entry = session.current_entry(doc)
+	session.reopen(doc)
+	local entry = session.open_iteration(doc)
 	table.insert(entry.responses, response)
 	doc.session.last_question = entry.questions[#entry.responses] or ""
 end
@@ -347,6 +458,7 @@ end
 
 --- Adds a note. `about` is the question that it answers.
 function session.add_note(doc: Doc, value: string, kind: string, about: string?, by: string?)
+	session.reopen(doc)
 	table.insert(doc.nietz.notes, { iteration = session.turn(doc), text = value, kind = kind, about = about, by = by })
 end
 

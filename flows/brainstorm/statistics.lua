@@ -3,9 +3,11 @@
 
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
+local failure = require("../common/failure")
 local lang = require("./lang")
 local notebook = require("./notebook")
 local session = require("./session")
+local translations = require("../common/translations")
 local ui = require("@nietz/ui")
 
 local statistics = {}
@@ -23,6 +25,17 @@ export type Row = {
 	panel_rounds: number,
 	techniques: { string },
 	personas: { string },
+}
+
+--- The sums of all rows.
+export type Sums = {
+	sessions: number,
+	minutes: number,
+	ems_average: number,
+	iterations_average: number,
+	techniques: { [string]: number },
+	personas: { [string]: number },
+	updated: string?,
 }
 
 local rows = documents.collection("finished")
@@ -55,15 +68,15 @@ function statistics.row(doc: session.Doc, now: string): Row
 end
 
 --- Returns the sums of some rows. A session that was reopened and finished again counts once, as it was last. Pure.
-function statistics.sum(all: { Row }): any
+function statistics.sum(all: { Row }): Sums
 	local latest: { [string]: Row } = {}
 	for _, row in all do
 		latest[row.id] = row
 	end
-	local found: any = { sessions = 0, minutes = 0, ems_average = 0, iterations_average = 0, techniques = {}, personas = {} }
-	local function count(where: string, names: { string })
+	local found: Sums = { sessions = 0, minutes = 0, ems_average = 0, iterations_average = 0, techniques = {}, personas = {} }
+	local function count(where: { [string]: number }, names: { string })
 		for _, name in names do
-			found[where][name] = (found[where][name] or 0) + 1
+			where[name] = (where[name] or 0) + 1
 		end
 	end
 	for _, row in latest do
@@ -71,12 +84,13 @@ function statistics.sum(all: { Row }): any
 		found.minutes += row.minutes
 		found.ems_average += row.ems
 		found.iterations_average += row.iterations
-		count("techniques", row.techniques)
-		count("personas", row.personas)
+		count(found.techniques, row.techniques)
+		count(found.personas, row.personas)
 	end
-	for _, field in { "ems_average", "iterations_average" } do
-		found[field] = if found.sessions == 0 then 0 else math.floor(found[field] / found.sessions * 10 + 0.5) / 10
+	local function average(sum: number): number
+		return if found.sessions == 0 then 0 else math.floor(sum / found.sessions * 10 + 0.5) / 10
 	end
+	found.ems_average, found.iterations_average = average(found.ems_average), average(found.iterations_average)
 	return found
 end
 
@@ -90,7 +104,7 @@ function statistics.record(t: lang.Say, doc: session.Doc)
 		sums:save(found, { overwrite = true })
 	end)
 	if not ok then
-		ui.say(t("stats.failed", { message = (err :: any).message }))
+		ui.say(t("stats.failed", { message = failure.of(err).message }))
 	end
 end
 
@@ -112,14 +126,14 @@ local function most_used(counts: { [string]: number }): string
 end
 
 --- The command `stats`.
-function statistics.show(t: lang.Say): any
+function statistics.show(t: lang.Say): Sums
 	local found = statistics.sum(rows:rows())
 	if found.sessions == 0 then
 		ui.say(t("stats.none"))
 		return found
 	end
 	ui.say(table.concat({
-		t("stats.title", { sessions = found.sessions, minutes = found.minutes }),
+		translations.counted(t, "stats.title", found.sessions, { minutes = found.minutes } :: translations.Vars),
 		"",
 		"- " .. t("stats.average", { ems = found.ems_average, iterations = found.iterations_average }),
 		"- " .. t("stats.techniques", { list = most_used(found.techniques) }),

@@ -4,6 +4,7 @@
 
 local app = require("./app")
 local context = require("./context")
+local list = require("../common/list")
 local mind = require("../common/mind")
 local notebook = require("./notebook")
 local session = require("./session")
@@ -14,17 +15,6 @@ local stories = {}
 
 local EFFORT: { [string]: number } = { S = 1, M = 3, L = 5 }
 local RANK: { [string]: number } = { must = 1, should = 2, could = 3 }
-
---- Returns the size of the work by its must stories: `TINY`, `STANDARD` or `LARGE`. Pure.
-function stories.size(list: { any }): string
-	local sum = 0
-	for _, story in list do
-		if story.priority == "must" then
-			sum += EFFORT[story.effort] or EFFORT.M
-		end
-	end
-	return if sum <= 2 then "TINY" elseif sum <= 5 then "STANDARD" else "LARGE"
-end
 
 --- What is to be built. `from` are the entries of the ledger that it rests on.
 export type Story = {
@@ -37,9 +27,25 @@ export type Story = {
 	rank: number?,
 }
 
+--- A next step, and the iteration that it comes from.
+export type Step = { step: string, iteration: number }
+--- Something that was said, and in which iteration.
+export type Said = { iteration: number, text: string }
+
+--- Returns the size of the work by its must stories: `TINY`, `STANDARD` or `LARGE`. Pure.
+function stories.size(found: { Story }): string
+	local sum = 0
+	for _, story in found do
+		if story.priority == "must" then
+			sum += EFFORT[story.effort] or EFFORT.M
+		end
+	end
+	return if sum <= 2 then "TINY" elseif sum <= 5 then "STANDARD" else "LARGE"
+end
+
 --- Returns what was said, by iteration, in those that count.
-function stories.said_by_iteration(self: app.App): { { iteration: number, text: string } }
-	local found: { { iteration: number, text: string } } = {}
+function stories.said_by_iteration(self: app.App): { Said }
+	local found: { Said } = {}
 	for _, entry in session.counted_history(self.doc) do
 		for _, pair in context.answered_pairs(entry) do
 			table.insert(found, { iteration = entry.iteration, text = pair.answer })
@@ -53,7 +59,7 @@ end
 
 --- Returns the iteration that a line comes from: the claimed one where it shares at least half as many words with the line as
 --- any other does, else the one that shares most. A model's claim alone proves nothing.
-function stories.origin(line: string, claimed: number?, material: { { iteration: number, text: string } }): number
+function stories.origin(line: string, claimed: number?, material: { Said }): number
 	local best, most = 0, 0
 	local of_claimed = 0
 	for _, item in material do
@@ -90,10 +96,9 @@ function stories.draft(self: app.App, problem: string): { Story }
 	local material = stories.said_by_iteration(self)
 	local vars = context.prompt_vars(self)
 	vars.problem = problem
-	vars.material = {}
-	for _, item in material do
-		table.insert(vars.material, { iteration = item.iteration, text = app.to_line(item.text, mind.CRUTCHES.note_letters) })
-	end
+	vars.material = list.map(material, function(item): Said
+		return { iteration = item.iteration, text = app.to_line(item.text, mind.CRUTCHES.note_letters) }
+	end)
 	local value = app.ask_model(self, {
 		prompt = "stories",
 		plain = true,
@@ -108,7 +113,7 @@ function stories.draft(self: app.App, problem: string): { Story }
 	if value == nil then
 		return stories.without_model(self)
 	end
-	local found: { any } = {}
+	local found: { Story } = {}
 	local seen: { string } = {}
 	for _, story in value.stories do
 		local line = app.to_line(story.story, 220)
@@ -123,16 +128,16 @@ function stories.draft(self: app.App, problem: string): { Story }
 			})
 		end
 	end
-	table.sort(found, function(a: any, b: any): boolean
-		return a.rank < b.rank
+	table.sort(found, function(one: Story, other: Story): boolean
+		return (one.rank or 0) < (other.rank or 0)
 	end)
 	return found
 end
 
 --- Returns the next steps towards these stories.
-function stories.next_steps(self: app.App, list: { any }): { any }
+function stories.next_steps(self: app.App, towards: { Story }): { Step }
 	local vars = context.prompt_vars(self)
-	vars.stories = list
+	vars.stories = towards
 	vars.last = math.max(1, #self.doc.session.history)
 	vars.answers = vars.recent
 	local value = app.ask_model(self, {
@@ -142,7 +147,7 @@ function stories.next_steps(self: app.App, list: { any }): { any }
 		schema = shape.list_of("steps", 1, 4, { iteration = shape.integer(0, 99), step = shape.text(8, 180) }),
 	})
 	local material = stories.said_by_iteration(self)
-	local found: { any } = {}
+	local found: { Step } = {}
 	for _, step in if value then value.steps else {} do
 		-- Small models write the number of the iteration behind the step, too.
 		local line = string.gsub(app.to_line(step.step, 180), `%s+{step.iteration}$`, "")

@@ -4,6 +4,7 @@
 
 local data_files = require("../common/data_files")
 local list = require("../common/list")
+local session = require("./session")
 local translations = require("../common/translations")
 local yaml = require("@nietz/yaml")
 
@@ -21,6 +22,7 @@ export type Technique = {
 	--- What to do; the same in other languages stands beside it, under their codes.
 	en: string,
 }
+--- Chooses one item.
 export type Pick = (items: { any }) -> any
 export type Situation = {
 	ems: number,
@@ -29,7 +31,7 @@ export type Situation = {
 	--- Weakest first, as `ems.weak_axes` returns them.
 	weak: { string },
 	--- `techniques_history` of the session.
-	history: { any },
+	history: { session.UsedTechnique },
 }
 
 techniques.ALL = data_files.ordered(yaml.load_all("./techniques", { schema = "./technique.schema.json" })) :: { Technique }
@@ -177,7 +179,7 @@ function techniques.suggest(situation: Situation, pick: Pick): { Technique }
 end
 
 --- Returns a technique by chance, of the categories that came up least, and the new state.
-function techniques.pick_random(situation: Situation, state: any, pick: Pick): (Technique?, any)
+function techniques.pick_random(situation: Situation, state: session.Chances, pick: Pick): (Technique?, session.Chances)
 	local counts: { [string]: number } = table.clone(state.category_counts or {})
 	local fewest = math.huge
 	local open: { [string]: { Technique } } = {}

@@ -1,17 +1,22 @@
 --!strict
 --- What a large mind reads before each task: the subject, what the project says, and the whole conversation with what was noted of
---- it. It only grows at its end, and its words are the same for whoever speaks, so that providers keep it in their caches. Pure.
+--- it. It is told in pieces: each call adds one with what came since the last call, and none is ever told in another way. So a
+--- request begins with the one before it, whoever speaks, and providers keep it in their caches. Pure but for `nietz.told`, which
+--- holds the order.
 
 local about = require("../common/about")
+local json = require("@nietz/json")
 local ledger = require("../common/ledger")
+local list = require("../common/list")
 local session = require("./session")
 local template = require("@nietz/template")
+local text = require("@nietz/text")
 
 local transcript = {}
 
---- The notes that are a part of the conversation, and what stands before each.
+--- The notes that are a part of the conversation, and what stands before each; what the user said has a number instead.
 local NOTES: { [string]: string } = {
-	user = "The user",
+	user = "",
 	aside = "Asked apart",
 	security = "A threat",
 	spike = "An experiment",
@@ -19,6 +24,69 @@ local NOTES: { [string]: string } = {
 	lookups = "To be looked up",
 	ways = "A direction to look in",
 }
+
+local function key_of(part: session.Part): string
+	return `{part.kind} {part.turn} {part.at}`
+end
+
+--- Returns all parts of a turn, in the order in which they are told where nothing else is known.
+local function parts_of(doc: session.Doc, turn: number, responses: { string }): { session.Part }
+	local found: { session.Part } = {}
+	for at in responses do
+		table.insert(found, { kind = "answer", turn = turn, at = at })
+	end
+	for at, round in doc.nietz.rounds do
+		if round.iteration == turn then
+			table.insert(found, { kind = "round", turn = turn, at = at })
+		end
+	end
+	for at, note in doc.nietz.notes do
+		if note.iteration == turn and NOTES[note.kind or ""] ~= nil then
+			table.insert(found, { kind = "note", turn = turn, at = at })
+		end
+	end
+	for _, entry in ledger.of_turn(doc.nietz.ledger, turn) do
+		table.insert(found, { kind = "entry", turn = turn, at = entry.id })
+	end
+	return found
+end
+
+--- Adds what was not told yet, as one piece, and returns the pieces that count: what a `back` left is in none.
+local function pieces(doc: session.Doc): { { session.Part } }
+	local own = doc.nietz
+	local told: { { session.Part } } = own.told or json.array({} :: { { session.Part } })
+	local known: { [string]: boolean } = {}
+	for _, piece in told do
+		for _, part in piece do
+			known[key_of(part)] = true
+		end
+	end
+	local new = json.array({} :: { session.Part })
+	local function add(turn: number, responses: { string })
+		for _, part in parts_of(doc, turn, responses) do
+			if not known[key_of(part)] then
+				table.insert(new, part)
+			end
+		end
+	end
+	add(0, {})
+	for _, entry in session.counted_history(doc) do
+		add(entry.iteration, entry.responses)
+	end
+	if #new > 0 then
+		table.insert(told, new)
+		own.told = told
+	end
+	local counts = session.counts(doc)
+	local counted = list.map(told, function(piece): { session.Part }
+		return list.filter(piece, function(part): boolean
+			return counts(part.turn)
+		end)
+	end)
+	return list.filter(counted, function(piece): boolean
+		return #piece > 0
+	end)
+end
 
 local function entry_line(entry: ledger.Entry): string
 	if entry.kind == "revocation" then
@@ -28,79 +96,110 @@ local function entry_line(entry: ledger.Entry): string
 	return `#{entry.id} {entry.kind}{by}: {entry.text}`
 end
 
-local function add_round(lines: { string }, kind: string, one: any)
-	table.insert(lines, `{if kind == "party" then "Party" else "Panel"}, round {one.round}, on: {one.topic}`)
-	for _, contribution in one.contributions do
-		local who = contribution.persona or contribution.expert
-		for _, point in contribution.key_points or { contribution.position } do
-			table.insert(lines, `- {who}: {point}`)
-		end
+local function round_lines(doc: session.Doc, at: number): { string }
+	local held = doc.nietz.rounds[at]
+	local topic, points = session.points(doc, held.kind, held.round)
+	if topic == nil then
+		return {}
 	end
+	local lines = { `{if held.kind == "party" then "Party" else "Panel"}, round {held.round}, on: {topic}` }
+	for _, point in points do
+		table.insert(lines, `- {point.by}: {point.text}`)
+	end
+	return lines
 end
 
-local function add_turn(lines: { string }, doc: session.Doc, number: number, entry: any, read_alone: boolean)
-	local s = doc.session
-	table.insert(lines, if number == 0 then "## Before the first questions" else `## Iteration {number}`)
-	local before = #lines
-	local began = session.began(doc, number)
-	local most = if read_alone then (if began then began.read or 0 else 0) else math.huge
-	local responses: { string } = if entry then entry.responses else {}
-	for index, response in responses do
-		if index <= most then
-			table.insert(lines, `Q: {entry.questions[index]}`)
-			table.insert(lines, `A: {if response == "" then "(left open)" else response}`)
-		end
+--- Numbers what the user said, in the order in which it is told.
+type Numbers = { last: number, of: { [string]: number } }
+
+local function numbered(numbers: Numbers, part: session.Part): number
+	numbers.last += 1
+	numbers.of[key_of(part)] = numbers.last
+	return numbers.last
+end
+
+--- Returns the history entry of an iteration; what was told of it stays, so there is one.
+local function entry_of(doc: session.Doc, turn: number): session.Iteration
+	return list.find(doc.session.history, function(entry: session.Iteration): boolean
+		return entry.iteration == turn
+	end) :: session.Iteration
+end
+
+local function part_lines(doc: session.Doc, part: session.Part, numbers: Numbers): { string }
+	if part.kind == "answer" then
+		local entry = entry_of(doc, part.turn)
+		local answer = entry.responses[part.at] or ""
+		return { `Q: {entry.questions[part.at]}`, if answer == "" then "(left open)" else `U{numbered(numbers, part)}: {answer}` }
+	elseif part.kind == "round" then
+		return round_lines(doc, part.at)
+	elseif part.kind == "entry" then
+		local entry = ledger.find(doc.nietz.ledger, part.at)
+		return if entry then { entry_line(entry) } else {}
 	end
-	for _, held in doc.nietz.rounds do
-		local history = if held.kind == "party" then s.party_history else s.panel_history
-		local one = history[held.round]
-		if held.iteration == number and one ~= nil then
-			add_round(lines, held.kind, one)
-		end
-	end
-	for _, note in doc.nietz.notes do
-		local title = NOTES[note.kind or ""]
-		local unread = read_alone and note.kind == "user" and not note.read
-		if note.iteration == number and title ~= nil and not unread then
-			if note.about ~= nil then
-				table.insert(lines, `Q: {note.about}`)
+	local note = doc.nietz.notes[part.at]
+	local lines: { string } = if note.about then { `Q: {note.about}` } else {}
+	local who = if note.kind == "user"
+		then `U{numbered(numbers, part)}`
+		else note.by or (if note.about then "A" else NOTES[note.kind or ""])
+	table.insert(lines, `{who}: {note.text}`)
+	return lines
+end
+
+--- Returns the pieces as texts, and the numbers of what the user said.
+local function told_texts(doc: session.Doc): ({ string }, Numbers)
+	local numbers: Numbers = { last = 0, of = {} }
+	local turn = -1
+	local texts: { string } = {}
+	for _, piece in pieces(doc) do
+		local paragraphs: { string } = {}
+		local noting = false
+		for _, part in piece do
+			if part.turn ~= turn then
+				turn, noting = part.turn, false
+				table.insert(paragraphs, if turn == 0 then "# Before the first questions" else `# Iteration {turn}`)
 			end
-			local who = if note.by then `{note.by}` elseif note.about then "A" else title
-			table.insert(lines, `{who}: {note.text}`)
+			local lines = table.concat(part_lines(doc, part, numbers), "\n")
+			if part.kind == "entry" and noting then
+				paragraphs[#paragraphs] ..= `\n{lines}`
+			elseif lines ~= "" then
+				table.insert(paragraphs, if part.kind == "entry" then `Noted:\n{lines}` else lines)
+			end
+			noting = part.kind == "entry"
 		end
+		table.insert(texts, table.concat(paragraphs, "\n\n"))
 	end
-	local noted = ledger.of_turn(doc.nietz.ledger, number)
-	if #noted > 0 then
-		table.insert(lines, "Noted:")
-		for _, item in noted do
-			table.insert(lines, entry_line(item))
-		end
-	end
-	if #lines == before then
-		table.remove(lines)
-	else
-		table.insert(lines, "")
-	end
+	return texts, numbers
 end
 
---- Returns the conversation up to where the session stands, or up to what the ledger has. What a `back` left is not in it.
-function transcript.turns(doc: session.Doc, read_alone: boolean?): string
-	local lines: { string } = {}
-	add_turn(lines, doc, 0, nil, read_alone == true)
-	for _, entry in session.counted_history(doc) do
-		add_turn(lines, doc, entry.iteration, entry, read_alone == true)
-	end
-	return table.concat(lines, "\n")
+--- Returns the conversation up to where the session stands, as one text.
+function transcript.text(doc: session.Doc): string
+	return table.concat((told_texts(doc)), "\n\n")
 end
 
---- Returns all of it, as it stands before each task.
-function transcript.render(doc: session.Doc, kind: string?, reading: about.Reading, read_alone: boolean?): string
-	return template.render("./prompts/large/context.md", {
-		topic = doc.nietz.topic,
-		template = kind or "",
-		files = reading.files,
-		turns = transcript.turns(doc, read_alone),
-	})
+--- Returns the numbers under which these parts of what the user said are told: `U3, U4 and U5`.
+function transcript.names(doc: session.Doc, parts: { session.Part }): string
+	local _, numbers = told_texts(doc)
+	local names: { string } = {}
+	for _, part in parts do
+		table.insert(names, `U{numbers.of[key_of(part)]}`)
+	end
+	local last = table.remove(names)
+	return if #names > 0 then `{table.concat(names, ", ")} and {last}` else last or ""
+end
+
+--- Returns what stands before each task, piece by piece.
+function transcript.render(doc: session.Doc, kind: string?, reading: about.Reading): { string }
+	local found = {
+		text.trim(template.render("./prompts/large/subject.md", {
+			topic = doc.nietz.topic,
+			template = kind or "",
+			files = reading.files,
+		})),
+	}
+	for _, piece in (told_texts(doc)) do
+		table.insert(found, piece)
+	end
+	return found
 end
 
 return transcript

@@ -101,12 +101,8 @@ local function bare(value: string): string
 	return kept
 end
 
---- Whether a quote stands in what was said, from the beginning of a word to the end of one.
-function ledger.is_said(quote: string, said: string): boolean
-	local words, place = bare(quote), ledger.plain(said)
-	if #words < 2 then
-		return false
-	end
+--- Whether words stand in a text as they are, from the beginning of a word to the end of one.
+function ledger.stands_in(words: string, place: string): boolean
 	local from = 1
 	while true do
 		local first, last = string.find(place, words, from, true)
@@ -119,6 +115,12 @@ function ledger.is_said(quote: string, said: string): boolean
 		end
 		from = first + 1
 	end
+end
+
+--- Whether a quote stands in what was said: but for the size of letters, accents, spaces, and the marks around it.
+function ledger.is_said(quote: string, said: string): boolean
+	local words = bare(quote)
+	return #words >= 2 and ledger.stands_in(words, ledger.plain(said))
 end
 
 --- Returns the numbers in a text, as they are written: `1,200`, `2.5`, `14`.
@@ -351,7 +353,11 @@ function ledger.uncovered(book: Ledger, turn: number, said: string, others: { st
 	local quotes = table.clone(others)
 	for _, entry in ledger.of_turn(book, turn) do
 		if entry.kind ~= REVOCATION then
-			table.insert(quotes, entry.quote or entry.text)
+			local quote = entry.quote or entry.text
+			table.insert(quotes, quote)
+			-- One that goes over the end of a sentence covers a part of each.
+			local parts = ledger.sentences(quote)
+			table.move(parts, 1, #parts, #quotes + 1, quotes)
 		end
 	end
 	return list.filter(ledger.sentences(said), function(sentence): boolean

@@ -62,13 +62,15 @@ function round.speak_once(voice: Voice, points: { Point }, must: boolean, speak:
 end
 
 --- Lets all voices speak side by side: each has heard `seen`, and none of them another one of this round. What they say
---- is added to `points` in the order of the voices.
+--- is added to `points` in the order of the voices. With `one_first` the others are asked when the first of them has spoken: a
+--- service that keeps prompts has by then what all of them read, and they pay a tenth for it.
 function round.speak_side_by_side(
 	voices: { Voice },
 	seen: { Point },
 	points: { Point },
 	speak: Speak,
-	on_failure: OnFailure
+	on_failure: OnFailure,
+	one_first: boolean?
 ): { Contribution }
 	local branches: { [string]: () -> Statement | false } = {}
 	for _, voice in voices do
@@ -83,7 +85,15 @@ function round.speak_side_by_side(
 			return if texts then { texts = texts, refers = refers or {} } else false
 		end
 	end
-	local settled = task.settle(branches)
+	local settled = {}
+	if one_first and #voices > 1 then
+		local slug = voices[1].slug
+		settled = task.settle({ [slug] = branches[slug] })
+		branches[slug] = nil
+	end
+	for slug, outcome in task.settle(branches) do
+		settled[slug] = outcome
+	end
 	local found: { Contribution } = {}
 	for _, voice in voices do
 		local outcome = settled[voice.slug]

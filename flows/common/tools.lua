@@ -3,19 +3,16 @@
 --- whether it may write.
 
 local failure = require("./failure")
-local git = require("@nietz/git")
 local json = require("@nietz/json")
 local kit = require("./tools/kit")
 local llm = require("@nietz/llm")
 local own_paths = require("./tools/own_paths")
 local reading = require("./tools/reading")
 local running = require("./tools/running")
+local searching = require("./tools/searching")
 local writing = require("./tools/writing")
 
 local tools = {}
-
---- How many files of the same name are named where a path is wrong.
-local MOST_NEAR = 5
 
 export type Arguments = kit.Arguments
 export type Usage = kit.Usage
@@ -30,6 +27,9 @@ end
 
 --- Added to a result when all commands that validate pass: otherwise models go on, and spoil what they had reached.
 local REACHED = "[all that validates this exits with 0 now. Unless a part of the goal is missing, call no more tools, and say what you did]"
+
+--- What a model is told whose path does not exist, where nothing is called so.
+local OTHERWISE = "find_files, list_folder and list_tree show what does"
 
 --- Takes over what an exchange has used up to now.
 function tools.count(used: Usage, so_far: llm.SoFar)
@@ -61,19 +61,6 @@ local function warner(params: { [string]: any }, used: Usage): () -> string
 		look("turns", used.turns, params.max_turns)
 		return if #parts > 0 then `\n[{table.concat(parts, ", ")}: bring what is begun to an end that validates]` else ""
 	end
-end
-
---- Returns what to do about a failure, in words that fit these tools.
-local function hint_for(tree: git.Handle, arguments: Arguments, raised: failure.Failure): string?
-	if raised.code ~= "request-invalid" or string.find(raised.message, "does not exist", 1, true) == nil then
-		return raised.hint
-	end
-	local name = if type(arguments.path) == "string" then string.match(arguments.path, "([^/]+)/*$") else nil
-	local found = if name ~= nil then tree:find("**/" .. kit.literal_glob(name)).paths else {}
-	if #found == 0 then
-		return "find_files, list_folder and list_tree show what does"
-	end
-	return `did you mean {table.concat(found, ", ", 1, math.min(#found, MOST_NEAR))}?`
 end
 
 --- Returns the tools for one model at work, and the function that takes calls which reach none of them. Each call is counted
@@ -163,7 +150,8 @@ function tools.offer(offer: Offer): ({ [string]: llm.Tool }, (call: llm.Call, wh
 				local shown = output
 				if not ok then
 					local raised = failure.of(output)
-					raised = { code = raised.code, message = raised.message, hint = hint_for(offer.tree, arguments, raised) }
+					raised =
+						{ code = raised.code, message = raised.message, hint = searching.hint(offer.tree, arguments, raised, OTHERWISE) }
 					raised.message ..= (if raised.hint then "; " .. raised.hint else "") .. warning()
 					raised.hint = nil
 					offer.on_call(order, tool.name, arguments, "error: " .. raised.message)

@@ -4,27 +4,16 @@
 
 local json = require("@nietz/json")
 local list = require("../common/list")
+local session = require("./session")
 local similarity = require("../common/similarity")
 local translations = require("../common/translations")
 
 local agreement = {}
 
 --- The position of one persona after a cycle; `option` is `undecided` where it has not chosen.
-export type Position = { name: string, option: string, confidence: number }
-export type Measure = {
-	cycle: number,
-	--- By option: percent of all confidence.
-	support: { [string]: number },
-	--- The option with the most support; nil where two have the same, or nobody chose.
-	leading: string?,
-	positions: { Position },
-	--- Who changed their option, and the average change of confidence.
-	moved: { { name: string, from: string, to: string } },
-	drift: number,
-	said: number,
-	new: number,
-}
-export type Option = { id: string, text: string }
+export type Position = session.Position
+export type Measure = session.Measure
+export type Option = session.Option
 
 agreement.UNDECIDED = "undecided"
 --- From this percentage of all confidence behind one option on, the council agrees.
@@ -33,17 +22,17 @@ agreement.CONVERGED = 80
 agreement.NOTHING_NEW = 20
 --- Below this average change of confidence nobody has moved.
 agreement.MIN_DRIFT = 10
---- Two texts that share more than this say the same.
+--- Two points that share more than this say the same.
 agreement.SAME = 0.6
 
---- Returns how many of these texts nobody has said before in nearly the same words.
-function agreement.count_new(texts: { string }, before: { string }): number
+--- Returns how many of these points nobody has said before in nearly the same words.
+function agreement.count_new(points: { string }, before: { string }): number
 	local count = 0
 	local seen: { similarity.Stems } = {}
 	for _, text in before do
 		table.insert(seen, similarity.stems(text))
 	end
-	for _, text in texts do
+	for _, text in points do
 		local own = similarity.stems(text)
 		local new = true
 		for _, other in seen do
@@ -85,7 +74,7 @@ local function position_of(positions: { Position }, name: string): Position?
 end
 
 --- Returns the figures of a cycle. `before` are the positions of the cycle before it.
-function agreement.measure(cycle: number, positions: { Position }, before: { Position }, texts: { string }, earlier: { string }): Measure
+function agreement.measure(cycle: number, positions: { Position }, before: { Position }, points: { string }, earlier: { string }): Measure
 	local sums, leading = support(positions)
 	local moved: { any } = json.array({})
 	local shift, count = 0, 0
@@ -106,8 +95,8 @@ function agreement.measure(cycle: number, positions: { Position }, before: { Pos
 		positions = json.array(table.clone(positions)),
 		moved = moved,
 		drift = if count > 0 then math.round(shift / count) else 0,
-		said = #texts,
-		new = agreement.count_new(texts, earlier),
+		said = #points,
+		new = agreement.count_new(points, earlier),
 	}
 end
 
@@ -173,11 +162,8 @@ function agreement.summary(one: Measure, options: { Option }, t: translations.Tr
 	return table.concat(parts, " ")
 end
 
---- How an option is carried: by how many of how many, and with which confidence of those.
-export type Carried = { by: number, of: number, confidence: number, percent: number }
-
 --- Returns how an option is carried. Those who stand elsewhere are counted, and their confidence in something else is not.
-function agreement.carried(one: Measure, option: string): Carried
+function agreement.carried(one: Measure, option: string): session.Carried
 	local sum, count = 0, 0
 	for _, position in one.positions do
 		if position.option == option then

@@ -53,9 +53,9 @@ local function rejectable(self: app.App, eligible: { string }): { string }
 end
 
 --- Returns a function that makes the schema of a line with the ids that it rests on (`from`).
-local function line_shape(ids: { string }, is_small: boolean): (names: { string }, extra: { [string]: any }) -> shape.Shape
+local function line_shape(ids: { string }, is_small: boolean): (names: { string }, extra: session.Values) -> shape.Shape
 	local from = if is_small then shape.list({ enum = ids }, 1, 3) else shape.list(shape.text(2, 8), 1, 4)
-	return function(names: { string }, extra: { [string]: any }): shape.Shape
+	return function(names: { string }, extra: session.Values): shape.Shape
 		local order, properties = table.clone(names), table.clone(extra)
 		table.insert(order, "from")
 		properties.from = from
@@ -64,9 +64,9 @@ local function line_shape(ids: { string }, is_small: boolean): (names: { string 
 end
 
 local TAKEN_BACK = shape.list(shape.object({ "quote", "by" }, { quote = shape.text(2), by = shape.text(2) }), 0, 60)
-local KNOWN = shape.list(shape.object({ "text", "quote" }, { quote = shape.text(2), text = shape.text(2) }), 0, 120)
+local KNOWN = shape.list(shape.object({ "text", "quote" }, { quote = shape.text(0), text = shape.text(2) }), 0, 120)
 
-local function answer_schema(self: app.App, ids: { string }, options: { string }, is_small: boolean): { [string]: any }
+local function answer_schema(self: app.App, ids: { string }, options: { string }, is_small: boolean): shape.Shape
 	local with_sources = line_shape(ids, is_small)
 	local function text(letters: number): shape.Shape
 		return with_sources({ "text" }, { text = shape.text(3, small.most(is_small, letters)) })
@@ -75,7 +75,7 @@ local function answer_schema(self: app.App, ids: { string }, options: { string }
 	local why = shape.text(3, small.most(is_small, 240))
 	local rejected = with_sources({ "option", "why" }, { option = { enum = others }, why = why })
 	local order = { "option", "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }
-	local members: { [string]: any } = {
+	local members: { [string]: shape.Shape } = {
 		assumptions = shape.list(text(200), 0, 4),
 		decision = text(300),
 		next_steps = shape.list(text(200), 1, if is_small then 5 else 6),
@@ -106,7 +106,7 @@ local function answer_schema(self: app.App, ids: { string }, options: { string }
 end
 
 --- Returns what is wrong with the rejected options, or nil: each option that is not chosen must be there once.
-local function rejection_fault(self: app.App, value: any): string?
+local function rejection_fault(self: app.App, value: app.Values): string?
 	local seen: { [string]: boolean } = {}
 	for _, item in value.rejected do
 		if item.option == value.option then
@@ -125,9 +125,9 @@ local function rejection_fault(self: app.App, value: any): string?
 end
 
 --- Returns what is wrong with the ids of a large mind's answer, or nil.
-local function sources_fault(self: app.App, value: any): string?
+local function sources_fault(self: app.App, value: app.Values): string?
 	local fault: string? = nil
-	local function look(field: string, item: any)
+	local function look(field: string, item: app.Values)
 		fault = fault or sources.fault(self, field, item.from)
 	end
 	for field, part in value do
@@ -160,10 +160,10 @@ end
 local function ask_moderator(
 	self: app.App,
 	prompt: string,
-	vars: { [string]: any },
-	schema: (is_small: boolean, ids: { string }) -> any,
-	check: (value: any) -> string?
-): (any, app.Made?)
+	vars: app.Values,
+	schema: (is_small: boolean, ids: { string }) -> shape.Shape,
+	check: (value: app.Values) -> string?
+): (app.Values?, app.Made?)
 	local is_small = app.is_small(self, self.moderator)
 	local points = if is_small then small.recent_points(self) else self.points
 	local ids = list.map(points, function(point: app.Point): string
@@ -181,7 +181,7 @@ local function ask_moderator(
 		prompt = prompt,
 		vars = all,
 		schema = schema(is_small, ids),
-		check = function(value: any): string?
+		check = function(value: app.Values): string?
 			return check(value) or (if is_small then nil else sources_fault(self, value))
 		end,
 		persona = self.moderator,
@@ -189,12 +189,13 @@ local function ask_moderator(
 		purpose = "council",
 		temperature = 0.2,
 		small = is_small,
+		looks = true,
 	})
 end
 
-local function points_of(self: app.App, items: { any }?): { sources.Point }
+local function points_of(self: app.App, items: { app.Values }?): { sources.Point }
 	local found: { sources.Point } = json.array({} :: { sources.Point })
-	for _, item in items or {} :: { any } do
+	for _, item in items or {} :: { app.Values } do
 		table.insert(found, sources.point(self, app.to_line(item.text), item.from))
 	end
 	return found
@@ -206,7 +207,7 @@ local function standing_of(self: app.App): string
 end
 
 --- Writes down that nothing was decided. Returns the decision, or nil where the moderator's reply cannot be used.
-local function write_undecided(self: app.App): any
+local function write_undecided(self: app.App): session.Decision?
 	local value, made = ask_moderator(
 		self,
 		"undecided",
@@ -215,7 +216,7 @@ local function write_undecided(self: app.App): any
 			local line = line_shape(ids, is_small)
 			local text = line({ "text" }, { text = shape.text(3, small.most(is_small, 240)) })
 			local order = { "because", "would_decide", "next_steps" }
-			local members: { [string]: any } =
+			local members: { [string]: shape.Shape } =
 				{ because = text, would_decide = shape.list(text, 1, 5), next_steps = shape.list(text, 1, 4) }
 			if not is_small then
 				order = { "taken_back", "known", "because", "would_decide", "next_steps" }
@@ -231,7 +232,7 @@ local function write_undecided(self: app.App): any
 		return nil
 	end
 	known.take_back(self, value.taken_back or {})
-	return {
+	local none: session.Decision = {
 		decision = sources.point(self, app.to_line(value.because.text), value.because.from),
 		option = agreement.UNDECIDED,
 		known = value.known,
@@ -239,10 +240,11 @@ local function write_undecided(self: app.App): any
 		nextSteps = points_of(self, value.next_steps),
 		made = made,
 	}
+	return none
 end
 
 --- Writes down what was decided. Returns the decision, or nil where the moderator's reply cannot be used.
-local function write_decision(self: app.App, options: { string }): any
+local function write_decision(self: app.App, options: { string }): session.Decision?
 	local recommended: { string } = {}
 	for _, position in last_measure(self).positions do
 		local turn = persona_turns.last_turn(self, position.name)
@@ -258,7 +260,7 @@ local function write_decision(self: app.App, options: { string }): any
 	}
 	local value, made = ask_moderator(self, "answer", vars, function(is_small, ids)
 		return answer_schema(self, ids, options, is_small)
-	end, function(value: any): string?
+	end, function(value: app.Values): string?
 		return rejection_fault(self, value)
 	end)
 	if value == nil then
@@ -270,7 +272,7 @@ local function write_decision(self: app.App, options: { string }): any
 		local text = `{item.option}, {app.option_text(self, item.option)}: {app.to_line(item.why)}`
 		table.insert(rejected, sources.point(self, text, item.from))
 	end
-	return {
+	local decided: session.Decision = {
 		decision = sources.point(self, app.to_line(value.decision.text), value.decision.from),
 		option = value.option,
 		known = value.known,
@@ -283,13 +285,14 @@ local function write_decision(self: app.App, options: { string }): any
 		nextSteps = points_of(self, value.next_steps),
 		made = made,
 	}
+	return decided
 end
 
 --- Sums up the debate and records the answer as a proposal. Where the moderator's reply cannot be used, the answer is composed
 --- from the positions and from what was said, and says so: a bad reply loses no council.
 function answer.propose(self: app.App)
 	local last = last_measure(self)
-	local made: any
+	local made: session.Decision
 	if agreement.is_undecided(last) then
 		made = write_undecided(self) or composed.undecided(self)
 	else
@@ -300,13 +303,14 @@ function answer.propose(self: app.App)
 		ui.say(self.t("answer.composed"))
 	end
 	local assumptions = answer.stated_assumptions(self)
-	for _, item in made.assumptions or {} :: { any } do
+	for _, item in made.assumptions or {} :: { session.Point } do
 		table.insert(assumptions, item)
 	end
 	made.assumptions = assumptions
 	made.known = known.facts(self, made.known or {})
+	local values: app.Values = made
 	for _, part in { "tradeoffs", "rejected", "nextSteps" } do
-		made[part] = made[part] or json.array({})
+		values[part] = values[part] or json.array({})
 	end
 	local carried = agreement.carried(last, made.option)
 	made.confidence, made.carried = carried.confidence, carried
@@ -319,7 +323,7 @@ function answer.finalize(self: app.App)
 	local made = self.doc.metadata.decision
 	dissent.conclude(self, last_measure(self), made)
 	app.record_event(self, "status", { status = "final" })
-	local by = made.made or {}
+	local by: session.Made = made.made or {}
 	app.record_turn(self, {
 		sender = app.participant_of(self, self.moderator.name),
 		recipient = session.user(self.doc),

@@ -4,10 +4,13 @@
 
 local ask = require("../common/ask")
 local clock = require("@nietz/clock")
+local json = require("@nietz/json")
 local ledger = require("../common/ledger")
 local llm = require("@nietz/llm")
+local look = require("../common/look")
 local mind = require("../common/mind")
 local model_text = require("../common/model_text")
+local nietz = require("@nietz")
 local options = require("./options")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
@@ -25,12 +28,24 @@ export type Point = { id: string, by: string, text: string, turnId: string, cycl
 export type File = { path: string, text: string, first: number, last: number, lines: number, sha256: string }
 --- What calls of one purpose used; `cost` is nil as soon as one of them has no known price.
 export type Spent = { calls: number, input: number, output: number, cached: number, cost: number?, priced: boolean }
---- Which model made a turn, and how long that took.
-export type Made = { model: string, latencySeconds: number }
+--- Which model made a turn, how long that took, and where it looked before.
+export type Made = session.Made
+--- What somebody says, before it is a turn.
+export type Saying = {
+	sender: session.Participant,
+	recipient: session.Participant?,
+	messageType: string,
+	content: string,
+	number: number,
+	timestamp: string?,
+	metadata: session.Values?,
+}
+--- The variables of a prompt.
+export type Values = session.Values
 
 export type App = {
 	doc: session.Session,
-	params: { [string]: any },
+	params: nietz.Values,
 	limit: options.Limit,
 	lang: string,
 	t: translations.Translate,
@@ -42,6 +57,10 @@ export type App = {
 	--- What the user said, piece by piece; `turn` is the number of turns before it.
 	book: ledger.Ledger,
 	files: { File },
+	--- Whether members may look into the project, the lines that they were shown, and those that were cited and told.
+	looking: boolean,
+	shown: { look.Line },
+	cited: { look.Line },
 	--- The conversation as a large mind reads it: texts that are only ever added to.
 	conversation: { string },
 	spent: { [string]: Spent },
@@ -54,17 +73,17 @@ app.CANCELLED = "cancelled"
 local READ = "I have read all of it."
 
 --- Records an event: something that happened without anybody saying it.
-function app.record_event(self: App, kind: string, fields: { [string]: any }?)
-	local event: any = table.clone(fields or {})
+function app.record_event(self: App, kind: string, fields: session.Values?)
+	local event: session.Values = table.clone(fields or {})
 	event.kind, event.at = kind, event.at or clock.now()
-	session.add_event(self.doc, event)
+	session.add_event(self.doc, event :: session.Event)
 end
 
 --- Records what somebody says, and returns the turn.
-function app.record_turn(self: App, said: any): any
-	said.turnId = random.uuid()
-	said.timestamp = said.timestamp or clock.now()
-	return session.add_turn(self.doc, said)
+function app.record_turn(self: App, said: Saying): session.Turn
+	local new = table.clone(said) :: any
+	new.turnId, new.timestamp = random.uuid(), said.timestamp or clock.now()
+	return session.add_turn(self.doc, new)
 end
 
 --- Adds to the conversation what all large minds read from now on.
@@ -122,9 +141,9 @@ end
 export type ModelRequest = {
 	--- The prompt's name: `select` is `prompts/select.md`, and for a small mind `prompts/small/select.md`.
 	prompt: string,
-	vars: { [string]: any },
-	schema: { [string]: any },
-	check: ((value: any) -> string?)?,
+	vars: Values,
+	schema: llm.Schema,
+	check: ((value: Values) -> string?)?,
 	--- Who is asked; without one, the model as such, which reads nothing but the prompt.
 	persona: personas.Persona?,
 	label: string,
@@ -134,6 +153,8 @@ export type ModelRequest = {
 	model: string?,
 	--- Whether it is a small mind that is asked, which gets its own prompt.
 	small: boolean,
+	--- Whether the persona may look into the project before it answers, where anybody may.
+	looks: boolean?,
 }
 
 --- Returns the model that speaks as a persona; nil for the run's.
@@ -147,7 +168,7 @@ function app.is_small(self: App, persona: personas.Persona?, model: string?): bo
 end
 
 --- Ends each text of a value at a whole word or sentence, where the limit of its schema may have cut it.
-local function end_texts_whole(value: any, schema: any): any
+local function end_texts_whole(value: Values, schema: any): any
 	if type(value) == "string" then
 		return if schema.maxLength then model_text.to_whole_line(value, schema.maxLength) else value
 	elseif type(value) ~= "table" then
@@ -173,6 +194,22 @@ local function count_tokens(self: App, purpose: string, reply: llm.Reply)
 	self.spent[purpose] = spent
 end
 
+--- How much all large minds must read for services to keep it, in tokens.
+local LEAST_KEPT = 1024
+
+--- Whether all seats read so much of the same that it pays to let one of them speak first: the others find it kept.
+function app.shares_enough(self: App): boolean
+	local letters = #template.render("./prompts/system.md", {})
+	for _, block in self.conversation do
+		letters += #block
+	end
+	local mixed = next(self.models) ~= nil
+	for _, seat in self.seats do
+		mixed = mixed or seat.model ~= nil or app.is_small(self, seat)
+	end
+	return not mixed and letters >= 4 * LEAST_KEPT
+end
+
 --- Returns how many tokens were used for a purpose.
 function app.tokens(self: App, purpose: string): number
 	local spent = self.spent[purpose]
@@ -180,7 +217,7 @@ function app.tokens(self: App, purpose: string): number
 end
 
 --- Returns the variables of a prompt with the name and the words of whoever speaks: a large mind is told them last.
-local function introduced(self: App, request: ModelRequest): { [string]: any }
+local function introduced(self: App, request: ModelRequest): Values
 	local vars = table.clone(request.vars)
 	local persona = request.persona
 	if persona ~= nil then
@@ -192,7 +229,7 @@ end
 
 --- Returns what is sent: to a small mind one prompt, by a persona; to a large one the whole conversation, the same for all, and
 --- then who speaks and what is wanted, so that a service that keeps what it was sent keeps nearly all.
-local function chat_of(self: App, request: ModelRequest): llm.Chat
+local function chat_of(self: App, request: ModelRequest, looker: look.Looker?): llm.Chat
 	local persona = request.persona
 	local chat: llm.Chat = {
 		schema = request.schema,
@@ -216,22 +253,48 @@ local function chat_of(self: App, request: ModelRequest): llm.Chat
 		chat.messages, chat.effort = messages, persona.effort :: any
 		chat.prompt =
 			text.trim((string.gsub(template.render(`./prompts/{request.prompt}.md`, introduced(self, request)), "\n\n\n+", "\n\n")))
+		if looker ~= nil then
+			look.equip(chat, looker)
+		end
 	end
 	return chat
 end
 
+--- Shows where somebody has looked, and keeps the lines that they were shown.
+local function keep_looks(self: App, label: string, looker: look.Looker)
+	table.move(looker.lines, 1, #looker.lines, #self.shown + 1, self.shown)
+	local what = look.told(looker)
+	if what ~= nil then
+		ui.say(self.t("looked", { who = label, what = what }))
+	end
+end
+
 --- Asks a model for a structured value. Every failure is raised.
-function app.ask_model_or_raise(self: App, request: ModelRequest): (any, Made)
+function app.ask_model_or_raise(self: App, request: ModelRequest): (Values, Made)
 	local began = clock.unix()
-	local reply = llm.chat(chat_of(self, request))
+	local persona = request.persona
+	local looker = if persona
+			and self.looking
+			and request.looks
+			and not request.small
+		then look.by(persona, request.label, app.model_of(self, persona))
+		else nil
+	local reply = llm.chat(chat_of(self, request, looker))
 	count_tokens(self, request.purpose, reply)
-	local made = { model = reply.model, latencySeconds = math.round((clock.unix() - began) * 1000) / 1000 }
+	local made: Made = { model = reply.model, latencySeconds = math.round((clock.unix() - began) * 1000) / 1000 }
+	if looker ~= nil then
+		keep_looks(self, request.label, looker)
+		made.looked = if #looker.looks > 0 then json.array(table.clone(looker.looks)) else nil
+	end
+	if reply.value == nil then
+		error({ code = "reply-invalid", message = self.t("looked_only", { who = request.label }) }, 0)
+	end
 	return end_texts_whole(reply.value, request.schema), made
 end
 
 --- Asks a model for a structured value. Where it cannot write a valid one, says so, records that, and returns nil.
-function app.ask_model(self: App, request: ModelRequest): (any, Made?)
-	local value, made = ask.try(function(): (any, Made)
+function app.ask_model(self: App, request: ModelRequest): (Values?, Made?)
+	local value, made = ask.try(function(): (Values, Made)
 		return app.ask_model_or_raise(self, request)
 	end)
 	if made == nil then
@@ -248,9 +311,9 @@ function app.to_line(value: string): string
 end
 
 --- Returns the options that can be stood for: all but those that nobody stands for since they became part of another.
-function app.open_options(self: App): { any }
-	local found: { any } = {}
-	for _, option in self.doc.metadata.options or {} do
+function app.open_options(self: App): { session.Option }
+	local found: { session.Option } = {}
+	for _, option in self.doc.metadata.options or {} :: { session.Option } do
 		if not option.gone then
 			table.insert(found, option)
 		end
@@ -260,7 +323,7 @@ end
 
 --- Returns the text of an option.
 function app.option_text(self: App, id: string): string
-	for _, option in self.doc.metadata.options or {} do
+	for _, option in self.doc.metadata.options or {} :: { session.Option } do
 		if option.id == id then
 			return option.text
 		end

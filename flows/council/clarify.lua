@@ -19,7 +19,7 @@ local clarify = {}
 
 export type Question = { question: string, about: string, why: string?, default: string }
 
-local FALLBACK_QUESTIONS: { any } = yaml.load("./questions.yaml")
+local FALLBACK_QUESTIONS: { app.Values } = yaml.load("./questions.yaml")
 local MAX_QUESTIONS = 3
 --- Two questions of a large mind that share more than this are one.
 local LARGE_SAME = 0.85
@@ -48,7 +48,7 @@ local function judgement_schema(is_small: boolean): shape.Shape
 end
 
 --- Returns the questions that were not asked yet. A small mind asks again in other words, and hands the request back.
-function clarify.new_questions(raw: { any }, asked: { string }, request: string, is_small: boolean): { Question }
+function clarify.new_questions(raw: { app.Values }, asked: { string }, request: string, is_small: boolean): { Question }
 	local seen = table.clone(asked)
 	local found: { Question } = {}
 	for _, item in raw do
@@ -73,7 +73,7 @@ end
 local function judge_ambiguity(self: app.App, number: number): ({ Question }, app.Made?)
 	local always = self.params.clarify == "always" and number == 1
 	local is_small = app.is_small(self, self.moderator)
-	local vars: { [string]: any } = if is_small then small.case_vars(self) else { round = number, rounds = rules.ROUNDS }
+	local vars: app.Values = if is_small then small.case_vars(self) else { round = number, rounds = rules.ROUNDS }
 	vars.most, vars.always = MAX_QUESTIONS, always
 	local value, made = app.ask_model(self, {
 		prompt = "clarify",
@@ -84,14 +84,20 @@ local function judge_ambiguity(self: app.App, number: number): ({ Question }, ap
 		purpose = "clarify",
 		temperature = 0.2,
 		small = is_small,
+		looks = true,
 	})
 	local asked: { string } = {}
 	for _, question in self.doc.clarificationQuestions do
 		table.insert(asked, question.question)
 	end
-	local raw: { any } = {}
+	local raw: { app.Values } = {}
 	if value ~= nil then
-		app.record_event(self, "judged", { round = number, ambiguous = value.ambiguous, reasons = value.because })
+		app.record_event(self, "judged", {
+			round = number,
+			ambiguous = value.ambiguous,
+			reasons = value.because,
+			looked = if made then made.looked else nil,
+		})
 		raw = if value.ambiguous or always then value.questions else {}
 	end
 	local found = clarify.new_questions(raw, asked, self.doc.requestText, is_small)
@@ -113,7 +119,7 @@ local function answer_confidence(answer: string, default: string): string
 	return if answer == default then "medium" else "high"
 end
 
-local function record_assumption(self: app.App, question: any, skipped: string)
+local function record_assumption(self: app.App, question: session.Question, skipped: string)
 	local default = question.suggestedDefault or ""
 	local asked = self.t("assume.asked", { question = question.question })
 	local assumption = if default ~= ""
@@ -135,7 +141,7 @@ local function record_assumption(self: app.App, question: any, skipped: string)
 end
 
 --- Records the user's answer to a question, or that it was skipped with the assumption that follows.
-local function record_answer(self: app.App, question: any, answer: string, status: string)
+local function record_answer(self: app.App, question: session.Question, answer: string, status: string)
 	local skipped = status ~= "answered"
 	app.record_turn(self, {
 		sender = session.user(self.doc),
@@ -159,7 +165,7 @@ local function record_answer(self: app.App, question: any, answer: string, statu
 end
 
 --- Asks the user a recorded question until it is answered or skipped.
-local function ask_until_settled(self: app.App, question: any, head: string): Settled
+local function ask_until_settled(self: app.App, question: session.Question, head: string): Settled
 	local default = question.suggestedDefault or ""
 	local lines: { string } = { head }
 	if question.why ~= nil then
@@ -168,7 +174,7 @@ local function ask_until_settled(self: app.App, question: any, head: string): Se
 	table.insert(lines, if default ~= "" then self.t("clarify.default", { default = default }) else self.t("clarify.no_default"))
 	table.insert(lines, question.question)
 	while true do
-		local line: any = dialogue.ask(self.t, "clarify", "clarify", table.concat(lines, "\n\n"), {})
+		local line = dialogue.ask(self.t, "clarify", "clarify", table.concat(lines, "\n\n"), {})
 		if line.kind == "command" then
 			if line.name == "skip" or line.name == "skip-all" then
 				record_answer(self, question, if line.name == "skip" then "skip" else "skip all", "skipped")
@@ -224,7 +230,7 @@ local function ask_question(
 			latencySeconds = if made then made.latencySeconds else nil,
 		},
 	})
-	local recorded = session.question(self.doc, id)
+	local recorded = session.question(self.doc, id) :: session.Question
 	-- "Proceed with defaults" cannot settle a question without one: it is asked all the same.
 	if done == "skip all" or (done == "defaults" and question.default ~= "") then
 		record_answer(self, recorded, if done == "defaults" then "proceed with defaults" else "skip all", "skipped")
@@ -264,8 +270,8 @@ function clarify.run(self: app.App)
 end
 
 --- Returns the questions that were skipped or deferred.
-function clarify.skipped_questions(self: app.App): { any }
-	local found: { any } = {}
+function clarify.skipped_questions(self: app.App): { session.Question }
+	local found: { session.Question } = {}
 	for _, question in self.doc.clarificationQuestions do
 		if question.status == "skipped" or question.status == "deferred" then
 			table.insert(found, question)

@@ -7,6 +7,7 @@ local app = require("./app")
 local json = require("@nietz/json")
 local list = require("../common/list")
 local persona_turns = require("./persona_turns")
+local session = require("./session")
 local sources = require("./sources")
 
 local composed = {}
@@ -25,7 +26,7 @@ end
 
 --- Returns what somebody recommended last, as a line of the answer.
 local function recommendation(self: app.App, name: string): sources.Point
-	local turn = persona_turns.last_turn(self, name)
+	local turn = persona_turns.last_turn(self, name) :: session.Turn
 	return { text = turn.metadata.recommends, from = json.array({ { name = name, turnId = turn.turnId } }) }
 end
 

@@ -26,7 +26,7 @@ control.RUBRIC = { "grounded", "decisive", "risks", "dissent", "next_step" }
 --- What a call of the control arm cost.
 type Cost = { input: number, output: number }
 --- Two answers compared in both orders.
-export type Comparison = { verdict: string, councilFirst: any, otherFirst: any }
+export type Comparison = { verdict: string, councilFirst: app.Values, otherFirst: app.Values }
 
 local function judgement_schema(is_small: boolean): shape.Shape
 	local because = shape.text(3, small.most(is_small, 400))
@@ -51,17 +51,19 @@ function control.affordable_answers(budget: number, first: Cost): number
 end
 
 --- Returns the control arm's answer, and how many independent answers it was merged from.
-local function control_answer(self: app.App, budget: number): (any, number)
+local function control_answer(self: app.App, budget: number): (app.Values?, number)
 	local first = plain.answer(self, "control", 0.9)
 	local spent = self.spent.control
-	local all: { any } = { first }
-	local branches: { [string]: () -> any } = {}
+	local all: { app.Values } = { first }
+	local branches: { [string]: () -> { value: app.Values? } } = {}
 	for index = 1, control.affordable_answers(budget, { input = spent.input, output = spent.output }) do
-		branches[string.format("answer-%02d", index)] = function(): any
+		branches[string.format("answer-%02d", index)] = function(): { value: app.Values? }
 			-- Where one answer cannot be used, the others count.
-			return ask.try(function(): (any, nil)
-				return plain.answer(self, "control", 0.9), nil
-			end) or false
+			return {
+				value = ask.try(function(): (app.Values, nil)
+					return plain.answer(self, "control", 0.9), nil
+				end),
+			}
 		end
 	end
 	local found = task.all(branches)
@@ -71,8 +73,9 @@ local function control_answer(self: app.App, budget: number): (any, number)
 	end
 	table.sort(names)
 	for _, name in names do
-		if found[name] then
-			table.insert(all, found[name])
+		local value = found[name].value
+		if value ~= nil then
+			table.insert(all, value)
 		end
 	end
 	if #all == 1 then
@@ -82,9 +85,9 @@ local function control_answer(self: app.App, budget: number): (any, number)
 end
 
 --- Returns the judge's reasons, and which answer it prefers: `first`, `second` or `equal`.
-local function ask_judge(self: app.App, first: string, second: string): any
+local function ask_judge(self: app.App, first: string, second: string): app.Values
 	local is_small = app.is_small(self, nil, self.params.judge)
-	local vars: { [string]: any } = if is_small then small.case_vars(self) else { case = conversation.case(self) }
+	local vars: app.Values = if is_small then small.case_vars(self) else { case = conversation.case(self) }
 	vars.first, vars.second = first, second
 	return (
 		app.ask_model_or_raise(self, {
@@ -115,10 +118,10 @@ end
 --- Compares two answers in both orders; nil where a judgement cannot be used.
 local function compare(self: app.App, ours: string, theirs: string): Comparison?
 	local both = task.settle({
-		forward = function(): any
+		forward = function(): app.Values
 			return ask_judge(self, ours, theirs)
 		end,
-		swapped = function(): any
+		swapped = function(): app.Values
 			return ask_judge(self, theirs, ours)
 		end,
 	})
@@ -127,7 +130,7 @@ local function compare(self: app.App, ours: string, theirs: string): Comparison?
 		app.record_event(self, "failure", { code = problem.code or "flow-error", who = "judge" })
 		return nil
 	end
-	local forward, swapped = both.forward.value :: any, both.swapped.value :: any
+	local forward, swapped = both.forward.value :: app.Values, both.swapped.value :: app.Values
 	return { verdict = control.verdict(forward.better, swapped.better), councilFirst = forward, otherFirst = swapped }
 end
 
@@ -176,22 +179,22 @@ local function say_report(self: app.App, count: number, merged: Comparison?, alo
 end
 
 --- Runs an arm; nil, and that in the record, where the model gives no usable answer.
-local function run_arm(self: app.App, name: string, give: () -> (any, number)): (any, number)
+local function run_arm(self: app.App, name: string, give: () -> (app.Values?, number)): (app.Values?, number)
 	local value, count = ask.try(give)
 	if count == nil then
 		ui.say(self.t("worth.no_answer", { arm = self.t(`worth.{name}`) }))
 		app.record_event(self, "failure", { code = "reply-invalid", who = name })
 	end
-	return value :: any, (count or 0) :: number
+	return value, count or 0
 end
 
 local function compare_arms(self: app.App)
 	local budget = app.tokens(self, "council")
 	ui.say(self.t("worth.begin", { tokens = budget }))
-	local merged_value, count = run_arm(self, "control", function(): (any, number)
+	local merged_value, count = run_arm(self, "control", function(): (app.Values?, number)
 		return control_answer(self, budget)
 	end)
-	local alone_value = run_arm(self, "plain", function(): (any, number)
+	local alone_value = run_arm(self, "plain", function(): (app.Values?, number)
 		return plain.answer(self, "plain", 0.2), 1
 	end)
 	local ours = screens.judged(self)

@@ -5,7 +5,9 @@
 local app = require("./app")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
+local look = require("../common/look")
 local personas = require("@nietz/personas")
+local session = require("./session")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
 
@@ -27,22 +29,32 @@ function conversation.tell_case(self: app.App)
 	)
 end
 
+--- The longest line of a file that is told, in letters.
+local LONGEST_LINE = 300
+
+local function told_line(line: look.Line): string
+	return `{line.path}:{line.number}\t{text.truncate(line.text, LONGEST_LINE)}`
+end
+
 --- Returns all that is known by now without the debate, as one text: for those who have not heard the debate.
 function conversation.case(self: app.App): string
 	local parts = {
 		template.render("./prompts/case.md", { request = self.doc.requestText, facts = said_by_user(self), files = self.files }),
 	}
-	local assumed = list.map(self.doc.assumptionLog, function(assumption: any): string
+	local assumed = list.map(self.doc.assumptionLog, function(assumption: session.Assumption): string
 		return `- {assumption.assumption}`
 	end)
 	if #assumed > 0 then
 		table.insert(parts, "# Assumed, because nobody answered\n\n" .. table.concat(assumed, "\n"))
 	end
+	if #self.cited > 0 then
+		table.insert(parts, "# Lines of the project that were looked up\n\n" .. table.concat(list.map(self.cited, told_line), "\n"))
+	end
 	return text.trim((string.gsub(table.concat(parts, "\n\n"), "\n\n\n+", "\n\n")))
 end
 
 --- Tells what came of a question.
-function conversation.tell_answer(self: app.App, question: any, lines: { string }, assumption: string?)
+function conversation.tell_answer(self: app.App, question: session.Question, lines: { string }, assumption: string?)
 	local told = if assumption ~= nil
 		then `Assumed, because the user did not answer "{question.question}": {assumption}`
 		elseif #lines > 0 then table.concat(lines, "\n")
@@ -62,8 +74,22 @@ function conversation.tell_table(self: app.App, seats: { personas.Persona })
 	)
 end
 
+--- Returns those of these lines that nobody was told yet, and notes that they are told.
+function conversation.new_lines(self: app.App, lines: { look.Line }): { look.Line }
+	return list.filter(lines, function(line): boolean
+		local is_new = not list.some(self.cited, function(one): boolean
+			return one.path == line.path and one.number == line.number
+		end)
+		if is_new then
+			table.insert(self.cited, line)
+		end
+		return is_new
+	end)
+end
+
 --- Returns a turn of the debate as others read it: who stands for what and recommends what, and whom it answers.
-function conversation.turn(turn: any, points: { app.Point }): string
+--- `found` are lines of the project that it cites and that nobody was told before.
+function conversation.turn(turn: session.Turn, points: { app.Point }, found: { look.Line }): string
 	local meta = turn.metadata
 	local lines = { `## {turn.sender.name} stands for {meta.stance}, with confidence {meta.confidence}`, "" }
 	for _, point in points do
@@ -76,22 +102,25 @@ function conversation.turn(turn: any, points: { app.Point }): string
 		end
 		table.insert(lines, `{point.id}{answered}: {point.text}`)
 	end
-	for _, proposal in meta.proposed or {} :: { any } do
+	for _, proposal in meta.proposed or {} :: { session.Option } do
 		table.insert(lines, `Proposes {proposal.id}, which stands below`)
 	end
 	table.insert(lines, `Recommends: {meta.recommends}`)
+	for _, line in found do
+		table.insert(lines, told_line(line))
+	end
 	return table.concat(lines, "\n")
 end
 
 --- Tells a cycle when all have spoken.
-function conversation.tell_cycle(self: app.App, number: number, told: { string }, new_options: { any })
+function conversation.tell_cycle(self: app.App, number: number, told: { string }, new_options: { session.Option })
 	local parts = { `# Cycle {number}`, "" }
 	for _, part in told do
 		table.insert(parts, part)
 		table.insert(parts, "")
 	end
 	for _, option in new_options do
-		local from = if #option.from > 0 then ` (from {table.concat(option.from, " and ")})` else ""
+		local from = if option.from and #option.from > 0 then ` (from {table.concat(option.from, " and ")})` else ""
 		table.insert(parts, `A new option, {option.id}{from}: {option.text}`)
 	end
 	app.tell(self, table.concat(parts, "\n"))

@@ -34,18 +34,18 @@ local function positions_after(self: app.App, number: number): { agreement.Posit
 end
 
 local function measure_cycle(self: app.App, number: number): agreement.Measure
-	local texts: { string }, earlier: { string } = {}, {}
+	local points: { string }, earlier: { string } = {}, {}
 	for _, point in self.points do
-		table.insert(if point.cycle == number then texts else earlier, point.text)
+		table.insert(if point.cycle == number then points else earlier, point.text)
 	end
 	local history = self.doc.metadata.measures or {}
 	local before = if #history > 0 then history[#history].positions else {}
-	return agreement.measure(number, positions_after(self, number), before, texts, earlier)
+	return agreement.measure(number, positions_after(self, number), before, points, earlier)
 end
 
 --- Says that a persona could not speak, and keeps why.
-local function on_failure(self: app.App, failures: { any }): round.OnFailure
-	return function(voice: any, err: any)
+local function on_failure(self: app.App, failures: { unknown }): round.OnFailure
+	return function(voice: round.Voice, err: unknown)
 		local problem = failure.of(err)
 		table.insert(failures, err)
 		ui.say(self.t("debate.silent", { who = voice.name, why = problem.message }))
@@ -57,7 +57,7 @@ end
 local function record_cycle(self: app.App, number: number, found: { round.Contribution }, heard: { [string]: persona_turns.Reply })
 	local new = proposals.letter(
 		self,
-		list.map(found, function(contribution: round.Contribution): any
+		list.map(found, function(contribution: round.Contribution): app.Values
 			return { name = contribution.name, value = heard[contribution.slug].value }
 		end)
 	)
@@ -68,8 +68,9 @@ local function record_cycle(self: app.App, number: number, found: { round.Contri
 		table.insert(told, text)
 	end
 	for _, option in new do
-		local from = if #option.from > 0 then self.t("debate.from", { options = table.concat(option.from, ", ") }) else ""
-		ui.say(self.t("debate.option", { id = option.id, from = from, text = option.text, by = table.concat(option.by, ", ") }))
+		local sources, by = option.from or {}, option.by or {}
+		local from = if #sources > 0 then self.t("debate.from", { options = table.concat(sources, ", ") }) else ""
+		ui.say(self.t("debate.option", { id = option.id, from = from, text = option.text, by = table.concat(by, ", ") }))
 	end
 	conversation.tell_cycle(self, number, told, new)
 end
@@ -79,13 +80,14 @@ local function run_cycle(self: app.App, number: number): boolean
 	ui.say(self.t(if number == 1 then "debate.first" else "debate.cycle", { number = number }))
 	app.record_event(self, "cycle", { discussionId = random.uuid(), number = number, topic = interjections.topic(self) })
 	local heard: { [string]: persona_turns.Reply } = {}
-	local failures: { any } = {}
+	local failures: { unknown } = {}
 	local found = round.speak_side_by_side(
 		self.seats,
 		interjections.heard_points(self, number) :: any,
 		{},
 		persona_turns.speaker(self, heard),
-		on_failure(self, failures)
+		on_failure(self, failures),
+		app.shares_enough(self)
 	)
 	if #found > 0 then
 		record_cycle(self, number, found, heard)

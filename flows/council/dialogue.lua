@@ -16,6 +16,8 @@ export type Line =
 	--- To the persona of this name; nil where no persona has it, or where `several` could be meant.
 	| { kind: "address", name: string?, typed: string, text: string, several: { string } }
 	| { kind: "text", text: string }
+--- The same, for those who look at the kind first.
+export type Said = { kind: string, name: string?, typed: string, text: string, several: { string } }
 
 --- By place in the session: the commands that it offers, in order; their summaries stand in `lang/`.
 local COMMANDS: { [string]: { any } } = {
@@ -136,7 +138,7 @@ function dialogue.ask(
 	names: { string },
 	others: { string }?,
 	without: { string }?
-): Line
+): Said
 	local offered: { ui.Command } = {}
 	local complete: { string } = {}
 	for _, command in COMMANDS[place] do
@@ -157,9 +159,9 @@ function dialogue.ask(
 	if command == "cancel" then
 		error({ code = app.CANCELLED, message = "the session was cancelled" }, 0)
 	elseif command ~= nil then
-		return { kind = "command", name = command, text = said }
+		return { kind = "command", name = command, typed = "", text = said, several = {} }
 	end
-	return dialogue.parse(said, names, others)
+	return dialogue.parse(said, names, others) :: any
 end
 
 return dialogue

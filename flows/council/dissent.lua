@@ -7,6 +7,7 @@ local app = require("./app")
 local json = require("@nietz/json")
 local persona_turns = require("./persona_turns")
 local personas = require("@nietz/personas")
+local session = require("./session")
 local shape = require("../common/shape")
 local small = require("./small")
 local sources = require("./sources")
@@ -17,13 +18,16 @@ local dissent = {}
 --- Below this confidence in another option a small mind is not asked why: it would have to make a dissent up.
 local HARDLY = 20
 
-local function ask(self: app.App, persona: personas.Persona, position: agreement.Position, made: any): (any, app.Made?)
+--- What somebody says to the decision, and by which model.
+type Reply = { value: app.Values?, made: app.Made? }
+
+local function ask(self: app.App, persona: personas.Persona, position: agreement.Position, made: session.Decision): (app.Values?, app.Made?)
 	local is_small = app.is_small(self, persona)
-	local vars: { [string]: any } = if is_small then small.case_vars(self) else {}
+	local vars: app.Values = if is_small then small.case_vars(self) else {}
 	vars.decision, vars.option = made.decision.text, app.option_text(self, made.option)
 	vars.stance, vars.confidence = app.option_text(self, position.option), position.confidence
 	local order = { "report", "would_convince" }
-	local members: { [string]: any } = {
+	local members: { [string]: shape.Shape } = {
 		report = shape.text(3, small.most(is_small, 400)),
 		would_convince = if is_small then shape.text(3, 200) else { type = "string" },
 	}
@@ -41,12 +45,13 @@ local function ask(self: app.App, persona: personas.Persona, position: agreement
 		label = persona.name,
 		purpose = "council",
 		small = is_small,
+		looks = true,
 	})
 end
 
 --- Asks each persona that stood for another option, side by side. Returns the minority reports, and who carries the decision all
 --- the same.
-function dissent.reports(self: app.App, last: agreement.Measure, made: any): ({ any }, { any })
+function dissent.reports(self: app.App, last: agreement.Measure, made: session.Decision): ({ session.Point }, { session.Point })
 	local against: { [string]: agreement.Position } = {}
 	for _, position in last.positions do
 		local elsewhere = position.option ~= made.option and position.option ~= agreement.UNDECIDED
@@ -54,25 +59,24 @@ function dissent.reports(self: app.App, last: agreement.Measure, made: any): ({ 
 			against[position.name] = position
 		end
 	end
-	local branches: { [string]: () -> any } = {}
+	local branches: { [string]: () -> Reply } = {}
 	for _, persona in self.seats do
 		local position = against[persona.name]
 		if position ~= nil and not (app.is_small(self, persona) and position.confidence < HARDLY) then
-			branches[persona.slug] = function(): any
+			branches[persona.slug] = function(): Reply
 				local value, by = ask(self, persona, position, made)
-				return if value ~= nil then { value = value, made = by } else false
+				return { value = value, made = by }
 			end
 		end
 	end
-	local reports: { any }, carried: { any } = json.array({}), json.array({})
+	local reports: { session.Point }, carried: { session.Point } = json.array({} :: { session.Point }), json.array({} :: { session.Point })
 	local settled = task.all(branches)
 	for _, persona in self.seats do
 		local position, reply = against[persona.name], settled[persona.slug]
 		local turn = persona_turns.last_turn(self, persona.name)
 		if position ~= nil and reply ~= nil and turn ~= nil then
 			local from = json.array({ { name = persona.name, turnId = turn.turnId } })
-			local value = if reply then reply.value else nil
-			local made_by = if reply then reply.made else nil
+			local value, made_by = reply.value, reply.made
 			if value ~= nil and value.dissents == false then
 				table.insert(carried, { text = app.to_line(value.report), from = from, made = made_by })
 			else
@@ -89,17 +93,17 @@ function dissent.reports(self: app.App, last: agreement.Measure, made: any): ({ 
 end
 
 --- Records the last position of each persona: its minority report, or where it stands and what it recommends.
-function dissent.conclude(self: app.App, last: agreement.Measure, made: any)
+function dissent.conclude(self: app.App, last: agreement.Measure, made: session.Decision)
 	for _, position in last.positions do
 		local own: sources.Point? = nil
-		for _, report in made.minorityReports do
+		for _, report in made.minorityReports or {} :: { session.Point } do
 			own = if report.from[1].name == position.name then report else own
 		end
-		local turn = persona_turns.last_turn(self, position.name)
+		local turn = persona_turns.last_turn(self, position.name) :: session.Turn
 		local text = if own ~= nil
 			then own.text
 			else `{self.t("dissent.stands", { option = app.option_text(self, position.option), sure = position.confidence })} {turn.metadata.recommends}`
-		local by = if own then (own :: any).made or {} else {}
+		local by: session.Made = if own then own.made or {} else {}
 		app.record_turn(self, {
 			sender = app.participant_of(self, position.name),
 			messageType = "conclusion",
@@ -109,8 +113,8 @@ function dissent.conclude(self: app.App, last: agreement.Measure, made: any)
 				stance = position.option,
 				confidence = position.confidence,
 				dissents = own ~= nil,
-				model = (by :: any).model,
-				latencySeconds = (by :: any).latencySeconds,
+				model = by.model,
+				latencySeconds = by.latencySeconds,
 			},
 		})
 	end

@@ -79,7 +79,7 @@ function files.require_unused(file: string)
 end
 
 --- Raises where a session is invalid, which would be an error of this flow.
-function files.require_valid(doc: any)
+function files.require_valid(doc: session.Session)
 	local faults: { string } = {}
 	for _, fault in as_yaml:check(doc) do
 		if (fault :: any).severity ~= "note" then
@@ -92,7 +92,7 @@ function files.require_valid(doc: any)
 end
 
 --- Writes a session, if it is valid; as a record of its decision where the file is Markdown.
-function files.save(file: string, doc: any, language: string)
+function files.save(file: string, doc: session.Session, language: string)
 	local t = lang.translator(lang.code(language))
 	local handle = files.collection_of(file)
 	if type(doc) ~= "table" or doc.sessionId == nil then

@@ -11,6 +11,7 @@ local list = require("../common/list")
 local members = require("./members")
 local persona_turns = require("./persona_turns")
 local personas = require("@nietz/personas")
+local session = require("./session")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
 
@@ -29,7 +30,7 @@ function interjections.topic(self: app.App): string
 	local since = if #cycles > 0 then #cycles[#cycles].messageTurns else 0
 	local first = if since > 0 then cycles[#cycles].messageTurns[1] else nil
 	local remarks: { string } = {}
-	for _, said in self.doc.nietz.said or {} :: { any } do
+	for _, said in self.doc.nietz.said or {} :: { session.Said } do
 		local before = self.doc.messageTurns[said.after]
 		if said.to == nil and before ~= nil and first ~= nil then
 			for _, id in cycles[#cycles].messageTurns do
@@ -98,9 +99,13 @@ local function seat_of(self: app.App, persona: personas.Persona): boolean
 	local sits = list.some(self.seats, function(seat): boolean
 		return seat.slug == persona.slug
 	end)
-	if not sits and list.find(self.doc.participants, function(one: any): boolean
-		return one.name == persona.name
-	end) == nil then
+	if
+		not sits
+		and list.find(self.doc.participants, function(one: session.Participant): boolean
+				return one.name == persona.name
+			end)
+			== nil
+	then
 		app.record_event(self, "called_in", { participant = app.new_participant(persona, false, true) })
 		ui.say(self.t("between.called_in", { who = persona.name }))
 	end
@@ -121,7 +126,7 @@ local function ask_one(self: app.App, name: string, question: string, number: nu
 end
 
 --- Says that nobody, or more than one, is called so.
-local function say_unknown(self: app.App, line: any, names: { string })
+local function say_unknown(self: app.App, line: dialogue.Said, names: { string })
 	if #line.several > 1 then
 		ui.say(self.t("between.several", { typed = line.typed, names = table.concat(line.several, ", ") }))
 		return
@@ -141,7 +146,7 @@ function interjections.hear(self: app.App, number: number): boolean
 	end)
 	local prompt = `{self.t("between.prompt", { number = number + 1, limit = self.limit.cycles })}\n\n{self.t("between.ask")}`
 	while true do
-		local line: any = dialogue.ask(self.t, "between", "between", prompt, names, others)
+		local line = dialogue.ask(self.t, "between", "between", prompt, names, others)
 		if line.kind == "empty" or line.name == "go-on" and line.kind == "command" then
 			return true
 		elseif line.kind == "command" and line.name == "stop" then

@@ -23,7 +23,7 @@ local LOOSE = { "^[%s,;:%.]+", "[%s,;:]+$", "^and%s+", "^but%s+", "^et%s+", "^ma
 
 --- Returns the words that the user took back: what they struck, and what the writer found, where later words of theirs say so.
 function known.taken_back(self: app.App): { string }
-	return list.map(self.doc.nietz.takenBack or {} :: { any }, function(item: any): string
+	return list.map(self.doc.nietz.takenBack or {} :: { app.Values }, function(item: app.Values): string
 		return item.quote
 	end)
 end
@@ -42,7 +42,7 @@ local function is_later(self: app.App, quote: string, by: string): boolean
 end
 
 --- Takes back what a writer found to be taken back. Without later words of the user nothing is.
-function known.take_back(self: app.App, found: { any })
+function known.take_back(self: app.App, found: { app.Values })
 	local before = known.taken_back(self)
 	for _, item in found do
 		if table.find(before, item.quote) == nil and is_later(self, item.quote, item.by) then
@@ -142,7 +142,7 @@ local function passed_over(self: app.App, facts: { Fact }, gone: { string }): { 
 end
 
 --- Returns all that holds: what a writer told, as far as its quotes are the user's and hold, and what it passed over.
-function known.facts(self: app.App, told: { any }): { Fact }
+function known.facts(self: app.App, told: { app.Values }): { Fact }
 	local gone = known.taken_back(self)
 	local said = table.concat(
 		list.map(ledger.holding(self.book, nil, KINDS), function(entry): string
@@ -153,14 +153,15 @@ function known.facts(self: app.App, told: { any }): { Fact }
 	local facts: { Fact } = json.array({} :: { Fact })
 	for _, item in told do
 		local line = app.to_line(item.text)
-		local holds = ledger.is_said(item.quote, said)
+		local quote = if item.quote == "" then line else item.quote
+		local holds = ledger.is_said(quote, said)
 			and not list.some(gone, function(words): boolean
-				return ledger.is_said(item.quote, words) or ledger.is_said(words, item.quote)
+				return ledger.is_said(quote, words) or ledger.is_said(words, quote)
 			end)
 		if holds then
 			-- A figure that nobody said is taken out with the words around it: the user's own stand in their place.
 			local invented = ledger.invented_number(line, `{said}\n{self.doc.requestText}`) ~= nil
-			table.insert(facts, { text = if invented then item.quote else line, quote = item.quote })
+			table.insert(facts, { text = if invented then quote else line, quote = quote })
 		end
 	end
 	for _, fact in passed_over(self, facts, gone) do

@@ -1,10 +1,12 @@
 --!strict
 --- What the command line and the configuration offer, and what follows from both: cycles and personas.
 
+local cited = require("../common/cited")
 local llm = require("@nietz/llm")
 local members = require("./members")
 local mind = require("../common/mind")
 local nietz = require("@nietz")
+local personas = require("@nietz/personas")
 local rules = require("./rules")
 local text = require("@nietz/text")
 
@@ -32,6 +34,12 @@ options.PARAMS = {
 		default = "auto",
 		choices = { "auto", "never" },
 		help = "Ask beforehand whether a council is worth it, and offer one plain answer where it is not",
+	},
+	look = {
+		type = "string",
+		default = "auto",
+		choices = { "auto", "always", "never" },
+		help = "Let members look into the files of this folder before they speak: where --context @FILE was given, in any case, or not",
 	},
 	models = { type = "string", help = "The models of the seats, in turn: openai/a,anthropic/b" },
 	personas = { type = "string", help = 'Who debates, by name: "Senior Architect, QA Engineer"; a contrarian is always there' },
@@ -63,7 +71,7 @@ options.SETTINGS = {
 export type Limit = { cycles: number, extended: boolean, most: number }
 
 --- Returns how long the debate may be; raises where more is wanted than the configuration allows.
-function options.debate_limit(params: { [string]: any }, settings: { [string]: any }): Limit
+function options.debate_limit(params: nietz.Values, settings: nietz.Values): Limit
 	local most = settings.cycle_limit
 	local wanted = params.cycles
 	if wanted ~= nil and wanted > most then
@@ -75,11 +83,11 @@ function options.debate_limit(params: { [string]: any }, settings: { [string]: a
 end
 
 --- Returns the personas that `--personas` names; raises at the first name that no persona has.
-function options.named_personas(wish: string?): { any }?
+function options.named_personas(wish: string?): { personas.Persona }?
 	if wish == nil then
 		return nil
 	end
-	local found: { any } = {}
+	local found: { personas.Persona } = {}
 	for _, part in text.split(wish :: string, ",") do
 		local name = text.trim(part)
 		local persona = members.find(name)
@@ -126,9 +134,9 @@ function options.seat_models(wish: string?): { string }
 	return found
 end
 
---- Returns what `--context` gave: texts, and files with their lines numbered. Raises where a mind has no room for it.
-function options.context(given: { string }?, origins: { nietz.Origin }?, is_small: boolean): ({ string }, { any })
-	local texts: { string }, files: { any } = {}, {}
+--- Returns what `--context` gave: facts, and files with their lines numbered. Raises where a mind has no room for it.
+function options.context(given: { string }?, origins: { nietz.Origin }?, is_small: boolean): ({ string }, { cited.Excerpt })
+	local facts: { string }, files: { cited.Excerpt } = {}, {}
 	local letters, tokens = 0, 0
 	for index, value in given or {} :: { string } do
 		local origin = (origins or {})[index]
@@ -148,7 +156,7 @@ function options.context(given: { string }?, origins: { nietz.Origin }?, is_smal
 				sha256 = text.sha256(value),
 			})
 		else
-			table.insert(texts, value)
+			table.insert(facts, value)
 		end
 	end
 	local room = mind.room(0.4, 40_000)
@@ -157,7 +165,12 @@ function options.context(given: { string }?, origins: { nietz.Origin }?, is_smal
 	elseif not is_small and tokens > room then
 		nietz.usage(`--context has about {tokens} tokens, and there is room for {room}`, "give less of it, or a model with a larger window")
 	end
-	return texts, files
+	return facts, files
+end
+
+--- Returns whether members may look into the project.
+function options.may_look(wish: string, given: boolean): boolean
+	return wish == "always" or (wish == "auto" and given)
 end
 
 --- Raises where a text is longer than a session can hold.

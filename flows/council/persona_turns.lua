@@ -8,6 +8,7 @@ local clock = require("@nietz/clock")
 local conversation = require("./conversation")
 local json = require("@nietz/json")
 local list = require("../common/list")
+local look = require("../common/look")
 local model_text = require("../common/model_text")
 local personas = require("@nietz/personas")
 local proposals = require("./proposals")
@@ -20,7 +21,7 @@ local ui = require("@nietz/ui")
 local persona_turns = {}
 
 --- The reply of one persona in a cycle, before it is a turn.
-export type Reply = { value: any, made: app.Made, at: string, small: boolean }
+export type Reply = { value: app.Values, made: app.Made, at: string, small: boolean }
 
 local WAYS_TO_RESPOND = { "builds_on", "challenges" }
 --- Longest lines of a small mind, in letters.
@@ -39,11 +40,11 @@ function persona_turns.stances(self: app.App): { string }
 end
 
 --- Returns the schema of a position. A large mind's is the same for all who speak in a cycle.
-local function reply_schema(self: app.App, ids: { string }, is_small: boolean): { [string]: any }
+local function reply_schema(self: app.App, ids: { string }, is_small: boolean): shape.Shape
 	local first = #ids == 0
 	local line = shape.text(3, small.most(is_small, POINT))
 	local stances = persona_turns.stances(self)
-	local properties: { [string]: any } = {
+	local properties: { [string]: shape.Shape } = {
 		points = shape.list(line, if first then 1 else 0, if is_small then (if first then 3 else 2) else (if first then 4 else 3)),
 		recommends = shape.text(3, small.most(is_small, RECOMMENDATION)),
 		stance = { enum = stances },
@@ -68,7 +69,7 @@ local function reply_schema(self: app.App, ids: { string }, is_small: boolean): 
 end
 
 --- Returns the position of a persona after the last cycle, or nil.
-function persona_turns.last_position(self: app.App, name: string): any
+function persona_turns.last_position(self: app.App, name: string): session.Position?
 	local history = self.doc.metadata.measures or {}
 	local last = history[#history]
 	return list.find(if last then last.positions else {}, function(position): boolean
@@ -77,8 +78,8 @@ function persona_turns.last_position(self: app.App, name: string): any
 end
 
 --- Returns the last turn of a persona in the debate, or nil.
-function persona_turns.last_turn(self: app.App, name: string): any
-	local found: any = nil
+function persona_turns.last_turn(self: app.App, name: string): session.Turn?
+	local found: session.Turn? = nil
 	for _, turn in self.doc.messageTurns do
 		found = if turn.messageType == "discussion" and turn.sender.name == name then turn else found
 	end
@@ -86,7 +87,7 @@ function persona_turns.last_turn(self: app.App, name: string): any
 end
 
 --- Returns what is wrong with a reply, or nil: it must have at least one point, and answer others.
-function persona_turns.check_reply(self: app.App, value: any, name: string, is_small: boolean): string?
+function persona_turns.check_reply(self: app.App, value: app.Values, name: string, is_small: boolean): string?
 	if is_small then
 		small.keep_real_points(self, value)
 	else
@@ -97,7 +98,7 @@ function persona_turns.check_reply(self: app.App, value: any, name: string, is_s
 	if #value.points == 0 and #(value.responds or {}) == 0 then
 		return "points: say at least one thing in a whole sentence of your own, and do not hand back an option"
 	end
-	local others = list.filter(value.responds or {} :: { any }, function(response: any): boolean
+	local others = list.filter(value.responds or {} :: { app.Values }, function(response: app.Values): boolean
 		return not list.some(self.points, function(point): boolean
 			return point.id == response.to and point.by == name
 		end)
@@ -110,9 +111,9 @@ function persona_turns.check_reply(self: app.App, value: any, name: string, is_s
 end
 
 --- Returns all points of a reply, responses included, each once.
-function persona_turns.texts(value: any, is_small: boolean): { string }
+function persona_turns.points(value: app.Values, is_small: boolean): { string }
 	local said = table.clone(value.points)
-	for _, response in value.responds or {} :: { any } do
+	for _, response in value.responds or {} :: { app.Values } do
 		local line = app.to_line(response.why)
 		if table.find(said, line) == nil then
 			table.insert(said, line)
@@ -122,8 +123,8 @@ function persona_turns.texts(value: any, is_small: boolean): { string }
 end
 
 --- Returns who stands for what and recommends what, as a small mind reads it.
-local function stands(self: app.App, name: string): { any }
-	local found: { any } = {}
+local function stands(self: app.App, name: string): { app.Values }
+	local found: { app.Values } = {}
 	for _, persona in self.seats do
 		local turn = persona_turns.last_turn(self, persona.name)
 		if turn ~= nil and persona.name ~= name then
@@ -134,9 +135,9 @@ local function stands(self: app.App, name: string): { any }
 end
 
 --- Returns what a small mind is told for its position.
-local function small_vars(self: app.App, voice: personas.Persona, seen: { round.Point }): { [string]: any }
+local function small_vars(self: app.App, voice: personas.Persona, seen: { round.Point }): shape.Shape
 	local vars = small.case_vars(self)
-	vars.seen = list.map(seen, function(point: round.Point): any
+	vars.seen = list.map(seen, function(point: round.Point): app.Values
 		return { id = point.id, by = point.by, text = point.text, own = point.by == voice.name }
 	end)
 	vars.older = small.earlier_points(self)
@@ -147,8 +148,7 @@ local function small_vars(self: app.App, voice: personas.Persona, seen: { round.
 end
 
 --- Returns what a large mind is told at the end, behind the conversation.
-local function large_vars(self: app.App, voice: personas.Persona, first: boolean): { [string]: any }
-	local before = persona_turns.last_turn(self, voice.name)
+local function large_vars(self: app.App, voice: personas.Persona, first: boolean): shape.Shape
 	local history: { agreement.Measure } = self.doc.metadata.measures or {}
 	local last = history[#history]
 	local leading = if last and last.leading then `{last.leading} ("{app.option_text(self, last.leading)}")` else false
@@ -158,17 +158,16 @@ local function large_vars(self: app.App, voice: personas.Persona, first: boolean
 		contrarian = table.find(voice.tags, "contrarian") ~= nil,
 		leading = leading,
 		before = persona_turns.last_position(self, voice.name) or false,
-		recommended = if before then before.metadata.recommends else "",
 	}
 end
 
 --- Returns the function that asks a persona in a cycle; its whole reply is also put into `heard`.
 function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round.Speak
-	return function(voice: any, seen: { round.Point }, _ids: { string }, _must: boolean): ({ string }?, { string }?)
+	return function(voice: round.Voice, seen: { round.Point }, _ids: { string }, _must: boolean): ({ string }?, { string }?)
 		local is_small = app.is_small(self, voice)
 		local ids: { string } = {}
 		-- A large mind's are the same for all: whoever answers a point of their own is told so.
-		local heard_points: { any } = if is_small then seen elseif #seen > 0 then self.points else {}
+		local heard_points: { round.Point } = if is_small or #seen == 0 then seen else self.points :: { any }
 		for _, point in heard_points do
 			if not is_small or point.by ~= voice.name then
 				table.insert(ids, point.id)
@@ -178,7 +177,7 @@ function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round
 			prompt = "position",
 			vars = if is_small then small_vars(self, voice, seen) else large_vars(self, voice, #seen == 0),
 			schema = reply_schema(self, ids, is_small),
-			check = function(value: any): string?
+			check = function(value: app.Values): string?
 				return persona_turns.check_reply(self, value, voice.name, is_small)
 			end,
 			persona = voice,
@@ -186,6 +185,7 @@ function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round
 			purpose = "council",
 			temperature = voice.temperature or 0.7,
 			small = is_small,
+			looks = true,
 		})
 		if value == nil then
 			return nil, nil
@@ -200,14 +200,14 @@ function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round
 			end
 		end
 		heard[voice.slug] = { value = value, made = made :: app.Made, at = clock.now(), small = is_small }
-		return persona_turns.texts(value, is_small), refers
+		return persona_turns.points(value, is_small), refers
 	end
 end
 
 --- Asks a persona a question of the user's; `guest` where it does not sit here. Returns the reply, or nil.
 function persona_turns.answer(self: app.App, persona: personas.Persona, question: string, seen: { app.Point }, guest: boolean): Reply?
 	local is_small = app.is_small(self, persona)
-	local vars: { [string]: any } = { question = question, guest = guest }
+	local vars: app.Values = { question = question, guest = guest }
 	if is_small then
 		vars = small.case_vars(self)
 		vars.seen, vars.question = seen, question
@@ -221,19 +221,26 @@ function persona_turns.answer(self: app.App, persona: personas.Persona, question
 			stance = { enum = persona_turns.stances(self) },
 			sure = { type = "integer", minimum = 0, maximum = 100 },
 		}),
-		check = function(value: any): string?
+		check = function(value: app.Values): string?
 			return persona_turns.check_reply(self, value, persona.name, is_small)
 		end,
 		persona = persona,
 		label = persona.name,
 		purpose = "council",
 		small = is_small,
+		looks = true,
 	})
 	return if value ~= nil then { value = value, made = made :: app.Made, at = clock.now(), small = is_small } else nil
 end
 
 --- Returns the text of a turn.
-local function render_turn(self: app.App, value: any, before: any, responds: { any }, ids: { [string]: string }): string
+local function render_turn(
+	self: app.App,
+	value: app.Values,
+	before: session.Position?,
+	responds: { session.Response },
+	ids: { [string]: string }
+): string
 	local undecided = value.stance == agreement.UNDECIDED
 	local whole = app.option_text(self, value.stance)
 	local short = if before then model_text.to_line(whole, OPTION) else whole
@@ -247,7 +254,7 @@ local function render_turn(self: app.App, value: any, before: any, responds: { a
 		local how = self.t(if response.how == "challenges" then "turn.against" else "turn.with", { name = response.name, id = response.to })
 		table.insert(lines, `- {ids[response.why] or ""} {how} ("{model_text.to_line(response.point, OPTION)}"): {response.why}`)
 	end
-	for _, proposal in value.proposed or {} :: { any } do
+	for _, proposal in value.proposed or {} :: { session.Option } do
 		if proposal.id ~= value.stance then
 			table.insert(lines, `- **{self.t("turn.proposes", { id = proposal.id })}** {proposal.text}`)
 		end
@@ -258,7 +265,7 @@ local function render_turn(self: app.App, value: any, before: any, responds: { a
 end
 
 --- What the first, and what a later turn sounds like, by what it does.
-local function tone_of(responds: { any }, number: number, asked: boolean): string
+local function tone_of(responds: { session.Response }, number: number, asked: boolean): string
 	if asked then
 		return "answering"
 	end
@@ -270,21 +277,25 @@ local function tone_of(responds: { any }, number: number, asked: boolean): strin
 	return if number == 1 then "opening" else "building"
 end
 
+local function text_of(point: app.Point): string
+	return point.text
+end
+
 --- Records and shows what one persona said, and adds its points to those that others can take up. Returns the turn, and it as
 --- others read it.
-function persona_turns.record(self: app.App, name: string, heard: Reply, number: number, asked: boolean): (any, string)
+function persona_turns.record(self: app.App, name: string, heard: Reply, number: number, asked: boolean): (session.Turn, string)
 	local value = heard.value
 	local by: { [string]: app.Point } = {}
 	for _, point in self.points do
 		by[point.id] = point
 	end
 	local made: { app.Point }, ids: { [string]: string } = {}, {}
-	for index, line in persona_turns.texts(value, heard.small) do
+	for index, line in persona_turns.points(value, heard.small) do
 		ids[line] = `P{#self.points + index}`
 		table.insert(made, { id = ids[line], by = name, text = line, turnId = "", cycle = number })
 	end
-	local responds: { any } = json.array({})
-	for _, response in value.responds or {} :: { any } do
+	local responds: { session.Response } = json.array({} :: { session.Response })
+	for _, response in value.responds or {} :: { app.Values } do
 		local point = by[response.to]
 		local why = app.to_line(response.why)
 		table.insert(responds, {
@@ -297,6 +308,10 @@ function persona_turns.record(self: app.App, name: string, heard: Reply, number:
 			why = why,
 		})
 	end
+	local lines = look.cited(`{value.recommends}\n{table.concat(list.map(made, text_of), "\n")}`, self.shown)
+	local cites = list.map(lines, function(line: look.Line): string
+		return `{line.path}:{line.number}`
+	end)
 	local turn = app.record_turn(self, {
 		sender = app.participant_of(self, name),
 		recipient = if asked then session.user(self.doc) else nil,
@@ -313,6 +328,8 @@ function persona_turns.record(self: app.App, name: string, heard: Reply, number:
 			tone = tone_of(responds, number, asked),
 			model = heard.made.model,
 			latencySeconds = heard.made.latencySeconds,
+			looked = heard.made.looked,
+			cites = if #cites > 0 then json.array(cites) else nil,
 		},
 	})
 	for _, point in made do
@@ -320,7 +337,7 @@ function persona_turns.record(self: app.App, name: string, heard: Reply, number:
 		table.insert(self.points, point)
 	end
 	ui.say(turn.content, { from = `{name} #{turn.sequenceNumber}` })
-	return turn, conversation.turn(turn, made)
+	return turn, conversation.turn(turn, made, conversation.new_lines(self, lines))
 end
 
 return persona_turns

@@ -39,32 +39,30 @@ local function answer_schema(is_small: boolean): shape.Shape
 	return shape.object(order, members)
 end
 
-local function ask_arm(self: app.App, prompt: string, label: string, purpose: string, temperature: number, extra: { [string]: any }): any
+local function ask_arm(self: app.App, prompt: string, label: string, purpose: string, temperature: number, extra: app.Values): app.Values
 	local is_small = app.is_small(self, nil)
-	local vars: { [string]: any } = if is_small then small.case_vars(self) else { case = conversation.case(self) }
+	local vars: app.Values = if is_small then small.case_vars(self) else { case = conversation.case(self) }
 	for name, value in extra do
 		vars[name] = value
 	end
-	return (
-		app.ask_model_or_raise(self, {
-			prompt = if is_small and prompt == "plain" then "control" else prompt,
-			vars = vars,
-			schema = answer_schema(is_small),
-			label = label,
-			purpose = purpose,
-			temperature = temperature,
-			small = is_small,
-		})
-	)
+	return screens.as_decision((app.ask_model_or_raise(self, {
+		prompt = if is_small and prompt == "plain" then "control" else prompt,
+		vars = vars,
+		schema = answer_schema(is_small),
+		label = label,
+		purpose = purpose,
+		temperature = temperature,
+		small = is_small,
+	})))
 end
 
 --- Returns one answer of the run's model. Every failure is raised.
-function plain.answer(self: app.App, purpose: string, temperature: number): any
+function plain.answer(self: app.App, purpose: string, temperature: number): app.Values
 	return ask_arm(self, "plain", self.t("label.plain"), purpose, temperature, {})
 end
 
 --- Returns the best that can be made of several answers.
-function plain.merge(self: app.App, all: { any }): any
+function plain.merge(self: app.App, all: { app.Values }): app.Values
 	local answers: { string } = {}
 	for _, value in all do
 		table.insert(answers, screens.anonymous(self.t, value))
@@ -113,11 +111,11 @@ function plain.instead(self: app.App): string?
 		self.t("consider.ask"),
 	}, "\n\n")
 	while true do
-		local line: any = dialogue.ask(self.t, "consider", "consider", prompt, {})
+		local line = dialogue.ask(self.t, "consider", "consider", prompt, {})
 		if line.kind == "command" and line.name == "council" then
 			return nil
 		elseif line.kind == "empty" or line.kind == "command" then
-			local given = ask.try(function(): (any, nil)
+			local given = ask.try(function(): (app.Values, nil)
 				return plain.answer(self, "plain", 0.2), nil
 			end)
 			if given == nil then

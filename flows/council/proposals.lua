@@ -6,6 +6,7 @@
 local app = require("./app")
 local json = require("@nietz/json")
 local list = require("../common/list")
+local session = require("./session")
 local shape = require("../common/shape")
 local similarity = require("../common/similarity")
 
@@ -20,7 +21,7 @@ local SAME = 0.85
 
 --- Returns the schema of what a persona proposes.
 function proposals.schema(self: app.App): shape.Shape
-	local ids = list.map(app.open_options(self), function(option: any): string
+	local ids = list.map(app.open_options(self), function(option: session.Option): string
 		return option.id
 	end)
 	return shape.list(
@@ -35,7 +36,7 @@ function proposals.schema(self: app.App): shape.Shape
 end
 
 --- Returns what is wrong with what a reply proposes, or nil.
-function proposals.fault(self: app.App, value: any): string?
+function proposals.fault(self: app.App, value: app.Values): string?
 	local proposal = (value.proposals or {})[1]
 	if value.stance == proposals.STANCE and proposal == nil then
 		return "stance: `proposal` is for an option that you propose; there is none in proposals"
@@ -55,33 +56,34 @@ end
 
 --- Turns what was proposed in a cycle into options, and the stances of those who stand for theirs into letters. Returns the new
 --- options; they are recorded by `proposals.open`.
-function proposals.letter(self: app.App, values: { { name: string, value: any } }): { any }
-	local new: { any } = {}
+function proposals.letter(self: app.App, values: { { name: string, value: app.Values } }): { session.Option }
+	local new: { session.Option } = {}
 	for _, said in values do
 		local value = said.value
 		local proposal = (value.proposals or {})[1]
 		if proposal ~= nil then
 			local line = app.to_line(proposal.text)
-			local function same(option: any): boolean
+			local function same(option: session.Option): boolean
 				return not option.gone and (option.text == line or similarity.of_texts(option.text, line) > SAME)
 			end
 			-- An amendment is nearly what it amends: only its own words say it again.
 			local known = list.find(new, same)
-				or list.find(app.open_options(self), function(option: any): boolean
+				or list.find(app.open_options(self), function(option: session.Option): boolean
 					return option.text == line
 				end)
-			local option = known
-			if option == nil then
-				option = {
+			local option: session.Option = known
+				or {
 					id = next_letter(self, #new + 1),
 					text = line,
 					from = json.array(table.clone(if proposal.what == "add" then {} else proposal.options)),
 					by = json.array({}),
 				}
+			if known == nil then
 				table.insert(new, option)
 			end
-			if table.find(new, option) ~= nil and table.find(option.by, said.name) == nil then
-				table.insert(option.by, said.name)
+			local by = option.by or {}
+			if table.find(new, option) ~= nil and table.find(by, said.name) == nil then
+				table.insert(by, said.name)
 			end
 			-- One that is there already is stood for and not proposed again.
 			value.proposed = if table.find(new, option) ~= nil then json.array({ { id = option.id, text = option.text } }) else nil
@@ -92,7 +94,7 @@ function proposals.letter(self: app.App, values: { { name: string, value: any } 
 end
 
 --- Records new options.
-function proposals.open(self: app.App, new: { any })
+function proposals.open(self: app.App, new: { session.Option })
 	if #new > 0 then
 		app.record_event(self, "options", { options = json.array(new) })
 	end
@@ -107,7 +109,7 @@ function proposals.close(self: app.App, positions: { { name: string, option: str
 	local gone: { string } = {}
 	for _, option in app.open_options(self) do
 		for _, id in option.from or {} :: { string } do
-			local part = list.find(app.open_options(self), function(other: any): boolean
+			local part = list.find(app.open_options(self), function(other: session.Option): boolean
 				return other.id == id
 			end)
 			if stood[option.id] and part ~= nil and not stood[id] and table.find(gone, id) == nil then

@@ -4,6 +4,7 @@
 
 local list = require("../common/list")
 local members = require("./members")
+local session = require("./session")
 local state_rules = require("./state_rules")
 local text = require("@nietz/text")
 
@@ -18,7 +19,7 @@ rules.CYCLES = 10
 rules.EXTENDED = 20
 
 --- The state of one check: the document, what was found, and what is looked up often.
-type Check = { doc: any, faults: { Fault }, participants: { [string]: any }, turns: { [string]: any } }
+type Check = { doc: session.Values, faults: { Fault }, participants: { [string]: session.Values }, turns: { [string]: session.Values } }
 
 local function add_fault(self: Check, pointer: string, message: string)
 	table.insert(self.faults, { pointer = pointer, message = message })
@@ -29,7 +30,7 @@ local function add_remark(self: Check, pointer: string, message: string)
 end
 
 --- Returns the most cycles that a session may have.
-function rules.cycle_limit(doc: any): number
+function rules.cycle_limit(doc: session.Values): number
 	local most = if doc.extendedDebateRequested then rules.EXTENDED else rules.CYCLES
 	local set = doc.metadata.debateCycleLimit
 	if type(set) ~= "number" then
@@ -47,7 +48,7 @@ function rules.is_skip(line: string): boolean
 	end)
 end
 
-local function check_unique(self: Check, list: { any }, field: string, pointer: string)
+local function check_unique(self: Check, list: { session.Values }, field: string, pointer: string)
 	local seen: { [string]: boolean } = {}
 	for index, item in list do
 		if seen[item[field]] then
@@ -58,7 +59,7 @@ local function check_unique(self: Check, list: { any }, field: string, pointer: 
 end
 
 --- A participant that is named anywhere must be one of the session's.
-local function check_participant(self: Check, pointer: string, participant: any, as: string?)
+local function check_participant(self: Check, pointer: string, participant: session.Values, as: string?)
 	local own = self.participants[participant.participantId]
 	if own == nil then
 		add_fault(self, pointer, `is no participant of this session: "{participant.name}"`)
@@ -69,7 +70,7 @@ local function check_participant(self: Check, pointer: string, participant: any,
 	end
 end
 
-local function check_session_id(self: Check, pointer: string, item: any)
+local function check_session_id(self: Check, pointer: string, item: session.Values)
 	if item.sessionId ~= self.doc.sessionId then
 		add_fault(self, `{pointer}/sessionId`, "is not the id of this session")
 	end
@@ -106,20 +107,20 @@ local function check_participants(self: Check)
 end
 
 --- By type of turn: checks what it requires of the session at that time.
-local TURN_CHECKS: { [string]: (self: Check, pointer: string, turn: any) -> () } = {
-	question = function(_self: Check, _pointer: string, _turn: any) end,
-	answer = function(self: Check, pointer: string, turn: any)
+local TURN_CHECKS: { [string]: (self: Check, pointer: string, turn: session.Values) -> () } = {
+	question = function(_self: Check, _pointer: string, _turn: session.Values) end,
+	answer = function(self: Check, pointer: string, turn: session.Values)
 		if turn.sender.type ~= "user" then
 			add_fault(self, `{pointer}/sender`, "an answer comes from the user")
 		end
 	end,
-	discussion = function(self: Check, pointer: string, turn: any)
+	discussion = function(self: Check, pointer: string, turn: session.Values)
 		if turn.sender.type ~= "persona" then
 			add_fault(self, `{pointer}/sender`, "only a persona takes part in the discussion")
 		end
 	end,
-	conclusion = function(_self: Check, _pointer: string, _turn: any) end,
-	assumption_statement = function(self: Check, pointer: string, _turn: any)
+	conclusion = function(_self: Check, _pointer: string, _turn: session.Values) end,
+	assumption_statement = function(self: Check, pointer: string, _turn: session.Values)
 		for _, question in self.doc.clarificationQuestions or {} do
 			if question.status == "skipped" or question.status == "deferred" then
 				return
@@ -168,7 +169,7 @@ local function check_turns(self: Check)
 end
 
 --- Whether a turn belongs to this question: by the id that it names, else by its round.
-local function belongs_to(turn: any, question: any): boolean
+local function belongs_to(turn: session.Values, question: session.Values): boolean
 	local id = if turn.metadata then turn.metadata.questionId else nil
 	return if id then id == question.questionId else turn.relatedCycleOrRound.number == question.roundNumber
 end
@@ -181,7 +182,7 @@ local function check_exchange(self: Check)
 			left = (left or 0) + 1
 		end
 	end
-	local open: any = nil
+	local open: session.Values? = nil
 	for index, turn in self.doc.messageTurns do
 		local pointer = `/messageTurns/{index - 1}`
 		local number = turn.relatedCycleOrRound.number
@@ -256,7 +257,7 @@ local function check_assumptions(self: Check)
 		local pointer = `/assumptionLog/{index - 1}`
 		check_session_id(self, pointer, assumption)
 		if assumption.relatedQuestion ~= nil then
-			local found: any = nil
+			local found: session.Values? = nil
 			for _, question in self.doc.clarificationQuestions or {} do
 				found = if question.questionId == assumption.relatedQuestion then question else found
 			end
@@ -380,7 +381,7 @@ local function check_attribution(self: Check)
 	if decision == nil then
 		return
 	end
-	local function point(pointer: string, item: any)
+	local function point(pointer: string, item: session.Values)
 		for index, from in item.from do
 			local here = `{pointer}/from/{index - 1}`
 			local turn = self.turns[from.turnId]
@@ -400,7 +401,7 @@ local function check_attribution(self: Check)
 end
 
 --- Returns what is wrong with a session that its schema has accepted.
-function rules.check(doc: any): { Fault }
+function rules.check(doc: session.Values): { Fault }
 	local self: Check = { doc = doc, faults = {}, participants = {}, turns = {} }
 	for _, participant in doc.participants do
 		self.participants[participant.participantId] = participant

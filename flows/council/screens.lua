@@ -4,39 +4,33 @@
 local agreement = require("./agreement")
 local app = require("./app")
 local list = require("../common/list")
+local session = require("./session")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
 local translations = require("../common/translations")
 
 local screens = {}
 
-local HEADINGS = {
-	"decision",
-	"undecided",
-	"why",
-	"tradeoffs",
-	"risks",
-	"assumptions",
-	"rejected",
-	"open",
-	"would_decide",
-	"steps",
-	"minority",
-	"carried",
-	"known",
-	"objections",
+--- The parts of an answer that are lists, in order: their headings, and what they are called in a decision and in a reply.
+local PARTS: { { heading: string, field: string, asked: string?, named: boolean? } } = {
+	{ heading = "why", field = "reasons" },
+	{ heading = "tradeoffs", field = "tradeoffs" },
+	{ heading = "risks", field = "risks" },
+	{ heading = "assumptions", field = "assumptions" },
+	{ heading = "rejected", field = "rejected" },
+	{ heading = "objections", field = "objections" },
+	{ heading = "open", field = "open" },
+	{ heading = "steps", field = "nextSteps", asked = "next_steps" },
+	{ heading = "minority", field = "minorityReports", named = true },
+	{ heading = "carried", field = "carriedAllTheSame", named = true },
+	{ heading = "known", field = "known" },
 }
 
---- What of a session a screen needs, wherever it comes from.
-type Source = { doc: any, t: translations.Translate }
+--- A line of a screen, and who said it.
+type Line = { text: string, who: string }
 
-local function headings(t: translations.Translate): { [string]: string }
-	local found: { [string]: string } = {}
-	for _, name in HEADINGS do
-		found[name] = t(`heading.{name}`)
-	end
-	return found
-end
+--- What of a session a screen needs, wherever it comes from.
+type Source = { doc: session.Session, t: translations.Translate }
 
 local function clean(rendered: string): string
 	return text.trim((string.gsub(rendered, "\n\n\n+", "\n\n")))
@@ -55,89 +49,77 @@ local function standing(self: Source): string
 	return `{votes} {ending}`
 end
 
---- Returns what the user said and still holds.
-local function known(doc: any): { any }
-	return list.map(doc.metadata.decision.known or {} :: { any }, function(fact: any): any
-		return { text = fact.text, who = "" }
-	end)
+--- Returns the lines of each part, by its heading.
+local function parts_of(give: (field: string, named: boolean) -> { Line }): { [string]: { Line } }
+	local found: { [string]: { Line } } = {}
+	for _, part in PARTS do
+		found[part.heading] = give(part.field, part.named == true)
+	end
+	return found
 end
 
 --- Returns the variables of a screen. Names and turns are told with `names`.
-local function vars_of(self: Source, names: boolean): { [string]: any }
+local function vars_of(self: Source, names: boolean): app.Values
 	local numbers: { [string]: number } = {}
 	for _, turn in self.doc.messageTurns do
 		numbers[turn.turnId] = turn.sequenceNumber
 	end
-	local function point_vars(point: any): any
+	local function line_of(point: session.Point): Line
 		local who: { string } = {}
-		for _, source in point.from do
+		for _, source in point.from or {} :: { session.From } do
 			table.insert(who, `{source.name} #{numbers[source.turnId]}`)
 		end
 		return { text = point.text, who = if names then table.concat(who, ", ") else "" }
 	end
-	local function points(items: { any }?): { any }
-		return list.map(items or {} :: { any }, point_vars)
-	end
 	local made = self.doc.metadata.decision
-	local option = list.find(self.doc.metadata.options, function(one: any): boolean
+	local option = list.find(self.doc.metadata.options, function(one: session.Option): boolean
 		return one.id == made.option
 	end)
 	return {
-		h = headings(self.t),
+		title = self.t(if made.option == agreement.UNDECIDED then "heading.undecided" else "heading.decision"),
 		undecided = made.option == agreement.UNDECIDED,
 		composed = if made.composed then self.t("answer.composed") else "",
-		decision = point_vars(made.decision),
+		decision = line_of(made.decision),
 		option = if option then self.t("answer.option", { id = option.id, text = option.text }) else "",
 		standing = standing(self),
-		parts = {
-			why = points(made.reasons),
-			tradeoffs = points(made.tradeoffs),
-			risks = points(made.risks),
-			assumptions = points(made.assumptions),
-			rejected = points(made.rejected),
-			open = points(made.open),
-			steps = points(made.nextSteps),
-			minority = if names then points(made.minorityReports) else {},
-			carried = if names then points(made.carriedAllTheSame) else {},
-			known = known(self.doc),
-		},
+		parts = parts_of(function(field, named): { Line }
+			return if named and not names then {} else list.map((made :: app.Values)[field] or {} :: { session.Point }, line_of)
+		end),
 	}
 end
 
---- Returns the sections of a screen that have anything in them, in this order.
-local function sections_of(vars: { [string]: any }, order: { string }): { any }
-	local found: { any } = {}
-	for _, name in order do
-		local items = vars.parts[name] or {}
-		if #items > 0 then
-			local title = if name == "open" and vars.undecided then "would_decide" else name
-			table.insert(found, { title = vars.h[title], items = items, named = name == "minority" or name == "carried" })
+--- Returns the sections of a screen that have anything in them, in order: all, or those of these headings.
+local function sections_of(t: translations.Translate, vars: app.Values, headings: { string }?): { app.Values }
+	local found: { app.Values } = {}
+	for _, part in PARTS do
+		local items = vars.parts[part.heading]
+		if #items > 0 and (headings == nil or table.find(headings, part.heading) ~= nil) then
+			local title = if part.heading == "open" and vars.undecided then "would_decide" else part.heading
+			table.insert(found, { title = t(`heading.{title}`), items = items, named = part.named == true })
 		end
 	end
 	return found
 end
 
-local ALL = { "why", "tradeoffs", "risks", "assumptions", "rejected", "objections", "open", "steps", "minority", "carried", "known" }
-
 --- Returns the answer as text.
 function screens.answer(self: Source, names: boolean): string
 	local vars = vars_of(self, names)
-	vars.sections = sections_of(vars, ALL)
+	vars.sections = sections_of(self.t, vars)
 	return clean(template.render("./screens/answer.md", vars))
 end
 
 --- Returns the record of a decision, in the form of an ADR, from a session.
-function screens.record(doc: any, t: translations.Translate): string
+function screens.record(doc: session.Session, t: translations.Translate): string
 	local vars = vars_of({ doc = doc, t = t }, true)
-	vars.title = doc.metadata.topic or doc.requestText
+	vars.heading, vars.title = vars.title, doc.metadata.topic or doc.requestText
 	vars.date = string.sub(doc.updatedAt, 1, 10)
 	vars.status = t(if doc.status == "completed" and not vars.undecided then "record.accepted" else "record.open")
 	vars.request = doc.requestText
-	vars.options = list.map(doc.metadata.options, function(option: any): any
+	vars.options = list.map(doc.metadata.options, function(option: session.Option): app.Values
 		return { id = option.id, text = option.text }
 	end)
 	vars.people = table.concat(
-		list.map(doc.personaSelection.selectedPersonas, function(one: any): string
+		list.map(doc.personaSelection.selectedPersonas, function(one: session.Participant): string
 			return one.name
 		end),
 		", "
@@ -153,38 +135,38 @@ function screens.record(doc: any, t: translations.Translate): string
 	}
 	vars.session = doc.sessionId
 	vars.known = vars.parts.known
-	vars.chosen = sections_of(vars, { "why", "rejected" })
-	vars.consequences = sections_of(vars, { "tradeoffs", "risks", "assumptions", "open", "steps", "minority", "carried" })
+	vars.chosen = sections_of(t, vars, { "why", "rejected" })
+	vars.consequences = sections_of(t, vars, { "tradeoffs", "risks", "assumptions", "open", "steps", "minority", "carried" })
 	return clean(template.render("./screens/record.md", vars)) .. "\n"
 end
 
 --- Returns an answer that was not made by a council, or one as it is judged: the same sections for all, without names.
-function screens.anonymous(t: translations.Translate, value: any): string
-	local function points(items: { string }?): { any }
-		return list.map(items or {} :: { string }, function(line): any
-			return { text = app.to_line(line), who = "" }
-		end)
+function screens.anonymous(t: translations.Translate, value: app.Values): string
+	local function line_of(line: string): Line
+		return { text = app.to_line(line), who = "" }
 	end
-	local vars: { [string]: any } = {
-		h = headings(t),
+	local vars: app.Values = {
+		title = t("heading.decision"),
 		undecided = false,
 		composed = "",
-		decision = { text = app.to_line(value.decision), who = "" },
+		decision = line_of(value.decision),
 		option = "",
 		standing = "",
-		parts = {
-			why = points(value.reasons),
-			tradeoffs = points(value.tradeoffs),
-			risks = points(value.risks),
-			assumptions = points(value.assumptions),
-			rejected = points(value.rejected),
-			open = points(value.open),
-			steps = points(value.next_steps),
-			objections = points(value.objections),
-		},
+		parts = parts_of(function(field): { Line }
+			return list.map(value[field] or {} :: { string }, line_of)
+		end),
 	}
-	vars.sections = sections_of(vars, ALL)
+	vars.sections = sections_of(t, vars)
 	return clean(template.render("./screens/answer.md", vars))
+end
+
+--- Returns a reply with its parts called as in a decision.
+function screens.as_decision(value: app.Values): app.Values
+	local made = table.clone(value)
+	for _, part in PARTS do
+		made[part.field] = value[part.asked or part.field]
+	end
+	return made
 end
 
 --- Returns the council's answer as whoever judges it reads it: no names, no letters, no ids; dissent is what still speaks against it.
@@ -213,22 +195,18 @@ function screens.judged(self: app.App): string
 		end
 		return (string.gsub(string.gsub(out, "%s*%(?#?[PU]%d+%)?", ""), "%*", ""))
 	end
-	local function lines(points: { any }?): { string }
-		return list.map(points or {} :: { any }, function(point: any): string
+	local function lines(points: { session.Point }?): { string }
+		return list.map(points or {} :: { session.Point }, function(point: session.Point): string
 			return plain(point.text)
 		end)
 	end
-	return screens.anonymous(self.t, {
-		decision = plain(made.decision.text),
-		reasons = lines(made.reasons),
-		tradeoffs = lines(made.tradeoffs),
-		risks = lines(made.risks),
-		assumptions = lines(made.assumptions),
-		rejected = lines(made.rejected),
-		objections = lines(made.minorityReports),
-		open = lines(made.open),
-		next_steps = lines(made.nextSteps),
-	})
+	local judged: app.Values = { decision = plain(made.decision.text), objections = lines(made.minorityReports) }
+	for _, part in PARTS do
+		if part.named ~= true and part.heading ~= "known" and part.heading ~= "objections" then
+			judged[part.field] = lines(made[part.field])
+		end
+	end
+	return screens.anonymous(self.t, judged)
 end
 
 return screens

@@ -8,6 +8,7 @@ local members = require("./members")
 local options = require("./options")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
+local session = require("./session")
 local shape = require("../common/shape")
 local similarity = require("../common/similarity")
 local small = require("./small")
@@ -18,11 +19,11 @@ local selection = {}
 local LETTERS = "ABCDEFGH"
 local MIN_SEATS, MAX_SEATS = 2, 4
 
-local function selection_schema(named: boolean, is_small: boolean): { [string]: any }
+local function selection_schema(named: boolean, is_small: boolean): shape.Shape
 	local function line(letters: number): shape.Shape
 		return shape.text(3, small.most(is_small, letters))
 	end
-	local properties: { [string]: any } = {
+	local properties: { [string]: shape.Shape } = {
 		kind = shape.text(3, 40),
 		options = shape.list(line(120), 2, if is_small then 4 else 5),
 		topic = line(160),
@@ -43,8 +44,8 @@ local function selection_schema(named: boolean, is_small: boolean): { [string]: 
 end
 
 --- Returns the options with letters, without doubles.
-local function with_letters(raw: { string }): { any }
-	local found: { any } = json.array({})
+local function with_letters(raw: { string }): { session.Option }
+	local found: { session.Option } = json.array({})
 	local seen: { string } = {}
 	for _, text in raw do
 		-- Models often letter them, too.
@@ -78,7 +79,7 @@ end
 --- Chooses who debates, and records it.
 function selection.run(self: app.App, named: { personas.Persona }?)
 	local is_small = app.is_small(self, self.moderator)
-	local vars: { [string]: any } = if is_small then small.case_vars(self) else {}
+	local vars: app.Values = if is_small then small.case_vars(self) else {}
 	local kind, slugs = members.classify(self.doc.requestText)
 	vars.personas = {}
 	for _, persona in members.debaters() do
@@ -87,11 +88,11 @@ function selection.run(self: app.App, named: { personas.Persona }?)
 		table.insert(vars.personas, math.min(place, #vars.personas + 1), { name = persona.name, summary = persona.summary })
 	end
 	vars.named = named ~= nil
-	local value: any = app.ask_model(self, {
+	local written = app.ask_model(self, {
 		prompt = "select",
 		vars = vars,
 		schema = selection_schema(named ~= nil, is_small),
-		check = function(value: any): string?
+		check = function(value: app.Values): string?
 			return if #with_letters(value.options) < 2 then "options must differ from each other, and say what is done" else nil
 		end,
 		persona = self.moderator,
@@ -101,10 +102,11 @@ function selection.run(self: app.App, named: { personas.Persona }?)
 		small = is_small,
 	})
 	local chosen: Chosen = { seats = {}, reasons = {} }
-	if value == nil then
+	if written == nil then
 		ui.say(self.t("select.by_words", { kind = kind }))
-		value = { kind = kind, options = string.split(self.t("select.options"), "\n"), topic = self.doc.requestText, personas = {} }
 	end
+	local value: app.Values = written
+		or { kind = kind, options = string.split(self.t("select.options"), "\n"), topic = self.doc.requestText, personas = {} }
 	if named ~= nil then
 		for _, persona in named :: { personas.Persona } do
 			add_seat(chosen, persona, self.t("select.named"))
@@ -128,7 +130,7 @@ function selection.run(self: app.App, named: { personas.Persona }?)
 			end
 		end
 	end
-	local selected: { any } = json.array({})
+	local selected: { session.Participant } = json.array({} :: { session.Participant })
 	local overridden: { string } = json.array({} :: { string })
 	for _, persona in chosen.seats do
 		table.insert(selected, app.new_participant(persona, true))

@@ -20,7 +20,178 @@ export type Participant = {
 	isPrimaryUser: boolean?,
 	isRelevantForRequest: boolean?,
 }
-export type Session = { [string]: any }
+--- Values by name: of an event, of what models write, of a prompt.
+export type Values = { [string]: any }
+--- A look of a persona's into the project before it answered; which model made something, how long that took, and where it looked.
+export type Look = { tool: string, asked: Values, lines: number? }
+export type Made = { model: string?, latencySeconds: number?, looked: { Look }? }
+--- An option; `from` are those that it amends or merges, `by` who proposed it.
+export type Option = { id: string, text: string, from: { string }?, by: { string }?, gone: boolean? }
+--- How a turn takes up a point that somebody made.
+export type Response = { how: string, name: string, turnId: string, point: string, to: string, id: string, why: string }
+--- What turns say of themselves. Which of it they have depends on their type.
+export type TurnMetadata = {
+	status: string,
+	length: number,
+	model: string?,
+	latencySeconds: number?,
+	looked: { Look }?,
+	cites: { string }?,
+	stance: string,
+	confidence: number,
+	recommends: string,
+	responds: { Response },
+	proposed: { Option }?,
+	questionId: string,
+	sequenceInRound: number,
+	targetAmbiguity: string,
+	why: string?,
+	suggestedDefault: string?,
+	revisit: boolean?,
+	answerId: string,
+	questionStatus: string,
+	skipCommand: boolean,
+	answerConfidence: string?,
+	assumptionId: string,
+	rationale: string,
+	final: boolean?,
+	dissents: boolean?,
+	opening: { Event }?,
+	after: { Event }?,
+}
+export type Turn = {
+	turnId: string,
+	sessionId: string,
+	sender: Participant,
+	recipient: Participant?,
+	messageType: string,
+	content: string,
+	timestamp: string,
+	sequenceNumber: number,
+	relatedCycleOrRound: { cycleType: string, number: number },
+	metadata: TurnMetadata,
+}
+export type Answer = { answerId: string, answer: string, skipCommand: boolean, confidence: string?, createdAt: string }
+export type Question = {
+	questionId: string,
+	roundNumber: number,
+	sequenceInRound: number,
+	question: string,
+	targetAmbiguity: string,
+	why: string?,
+	suggestedDefault: string?,
+	status: string,
+	userAnswer: Answer,
+	answeredAt: string?,
+}
+export type Assumption = { assumptionId: string, relatedQuestion: string, assumption: string, rationale: string, addedAt: string }
+export type Cycle = {
+	cycleNumber: number,
+	participatingPersonas: { Participant },
+	topic: string,
+	messageTurns: { string },
+	resolutionSummary: string?,
+	exchangeEnds: string?,
+	status: string,
+}
+export type From = { name: string, turnId: string }
+--- A line of the answer: who said what it rests on, in which turns; `facts` are what the user said, `cites` lines of files.
+export type Point = {
+	text: string,
+	from: { From },
+	facts: { number }?,
+	cites: { string }?,
+	made: Made?,
+}
+--- What the user said that holds; `quote` are their words, where `text` is not.
+export type Fact = { text: string, quote: string? }
+export type Carried = { by: number, of: number, confidence: number, percent: number }
+export type Decision = {
+	option: string,
+	decision: Point,
+	composed: boolean?,
+	known: { Fact }?,
+	reasons: { Point }?,
+	tradeoffs: { Point }?,
+	risks: { Point }?,
+	assumptions: { Point }?,
+	rejected: { Point }?,
+	open: { Point }?,
+	nextSteps: { Point }?,
+	minorityReports: { Point }?,
+	carriedAllTheSame: { Point }?,
+	confidence: number?,
+	carried: Carried?,
+	made: Made?,
+}
+--- Who stands where after a cycle.
+export type Position = { name: string, option: string, confidence: number }
+export type Measure = {
+	cycle: number,
+	--- By option: percent of all confidence.
+	support: { [string]: number },
+	--- The option with the most support; nil where two have the same, or nobody chose.
+	leading: string?,
+	positions: { Position },
+	--- Who changed their option, and the average change of confidence.
+	moved: { { name: string, from: string, to: string } },
+	drift: number,
+	said: number,
+	new: number,
+}
+export type Failed = { code: string, who: string, at: string }
+export type Metadata = {
+	correlationId: string?,
+	featureFlags: { string }?,
+	debateCycleLimit: number?,
+	topic: string,
+	options: { Option },
+	ambiguity: { { round: number, ambiguous: boolean, reasons: { string }, looked: { Look }? } }?,
+	measures: { Measure },
+	outcome: string,
+	decision: Decision,
+	control: Values?,
+	timing: { [string]: string }?,
+	errorCategories: { Failed }?,
+	opening: { Event }?,
+}
+export type Said = { text: string, to: string?, after: number, at: string }
+export type Own = {
+	version: number,
+	ledger: { last: number, entries: { Values } },
+	files: { Values },
+	said: { Said }?,
+	takenBack: { { quote: string, by: string?, after: number } }?,
+	former: { { at: string, after: number, decision: Decision? } }?,
+}
+export type Selection = {
+	requestClassification: string,
+	selectedPersonas: { Participant },
+	reason: string,
+	userOverride: boolean,
+	overriddenPersonas: { string },
+}
+export type Session = {
+	sessionId: string,
+	userId: string,
+	requestText: string,
+	status: string,
+	createdAt: string,
+	updatedAt: string,
+	clarificationRounds: number,
+	debateCycles: number,
+	extendedDebateRequested: boolean,
+	assumptionLog: { Assumption },
+	participants: { Participant },
+	messageTurns: { Turn },
+	finalAnswer: string?,
+	metadata: Metadata,
+	clarificationQuestions: { Question },
+	councilDiscussions: { Cycle },
+	personaSelection: Selection,
+	nietz: Own,
+}
+--- Something that nobody said; its other fields depend on its kind.
 export type Event = { kind: string, at: string, [string]: any }
 --- A turn before it is in the session; `number` is its round or cycle.
 export type NewTurn = {
@@ -31,26 +202,34 @@ export type NewTurn = {
 	content: string,
 	timestamp: string,
 	number: number,
-	metadata: { [string]: any }?,
+	metadata: Values?,
 }
 
-local function empty_list(): { any }
-	return json.array({})
+local function empty_list<T>(): { T }
+	return json.array({} :: { T })
 end
 
-local function copy(value: any): any
+--- Returns a list with one more; a new list where there is none.
+local function appended<T>(items: { T }?, item: T): { T }
+	local all: { T } = items or empty_list()
+	table.insert(all, item)
+	return all
+end
+
+local function copy<T>(value: T): T
 	if type(value) ~= "table" then
 		return value
 	end
-	local new: { [any]: any } = if #value > 0 or json.encode(value) == "[]" then json.array({}) else {}
-	for key, item in value do
+	local old = value :: { [unknown]: unknown }
+	local new: { [unknown]: unknown } = if #old > 0 or json.encode(old) == "[]" then json.array({}) else {}
+	for key, item in old do
 		new[key] = copy(item)
 	end
-	return new
+	return new :: any
 end
 
 --- Returns the question with this id.
-function session.question(self: Session, id: string): any
+function session.question(self: Session, id: string): Question?
 	for _, question in self.clarificationQuestions do
 		if question.questionId == id then
 			return question
@@ -79,13 +258,13 @@ function session.user(self: Session): Participant
 	error("a session has a user")
 end
 
-local function find_cycle(self: Session, number: number): any
+local function find_cycle(self: Session, number: number): Cycle
 	for _, discussion in self.councilDiscussions do
 		if discussion.cycleNumber == number then
 			return discussion
 		end
 	end
-	return nil
+	return error(`there is no cycle {number}`)
 end
 
 local function new_document(event: Event): Session
@@ -120,12 +299,17 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 	status = function(self: Session, event: Event)
 		self.status = event.status
 		-- When it first came to each status.
-		self.metadata.timing = self.metadata.timing or {}
-		self.metadata.timing[event.status] = self.metadata.timing[event.status] or event.at
+		local timing: { [string]: string } = self.metadata.timing or {}
+		self.metadata.timing = timing
+		timing[event.status] = timing[event.status] or event.at
 	end,
 	judged = function(self: Session, event: Event)
-		self.metadata.ambiguity = self.metadata.ambiguity or empty_list()
-		table.insert(self.metadata.ambiguity, { round = event.round, ambiguous = event.ambiguous, reasons = copy(event.reasons) })
+		self.metadata.ambiguity = appended(self.metadata.ambiguity, {
+			round = event.round,
+			ambiguous = event.ambiguous,
+			reasons = copy(event.reasons),
+			looked = copy(event.looked),
+		})
 	end,
 	round_over = function(self: Session, event: Event)
 		self.clarificationRounds = math.max(self.clarificationRounds, event.round)
@@ -156,8 +340,7 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 		discussion.resolutionSummary = event.resolution
 		discussion.exchangeEnds = event.at
 		self.debateCycles = event.number
-		self.metadata.measures = self.metadata.measures or empty_list()
-		table.insert(self.metadata.measures, copy(event.measures))
+		self.metadata.measures = appended(self.metadata.measures, copy(event.measures))
 	end,
 	extended = function(self: Session, event: Event)
 		self.extendedDebateRequested = true
@@ -165,8 +348,7 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 	end,
 	-- What the user says in the debate is no turn by the specification: it has its place here. `to` is who was asked.
 	said = function(self: Session, event: Event)
-		self.nietz.said = self.nietz.said or empty_list()
-		table.insert(self.nietz.said, { text = event.text, to = event.to, after = #self.messageTurns, at = event.at })
+		self.nietz.said = appended(self.nietz.said, { text = event.text, to = event.to, after = #self.messageTurns, at = event.at })
 	end,
 	noted = function(self: Session, event: Event)
 		table.insert(self.nietz.ledger.entries, copy(event.entry))
@@ -174,8 +356,7 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 	end,
 	-- Words of the user that hold no longer: struck by them, or by later words of theirs (`by`).
 	taken_back = function(self: Session, event: Event)
-		self.nietz.takenBack = self.nietz.takenBack or empty_list()
-		table.insert(self.nietz.takenBack, { quote = event.quote, by = event.by, after = #self.messageTurns })
+		self.nietz.takenBack = appended(self.nietz.takenBack, { quote = event.quote, by = event.by, after = #self.messageTurns })
 	end,
 	options = function(self: Session, event: Event)
 		for _, option in event.options do
@@ -194,9 +375,8 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 	end,
 	-- The answer is made anew: what was concluded before is kept.
 	reopened = function(self: Session, event: Event)
-		self.nietz.former = self.nietz.former or empty_list()
-		table.insert(self.nietz.former, { at = event.at, after = #self.messageTurns, decision = self.metadata.decision })
-		self.metadata.decision = nil
+		self.nietz.former = appended(self.nietz.former, { at = event.at, after = #self.messageTurns, decision = self.metadata.decision })
+		self.metadata.decision = nil :: never
 	end,
 	outcome = function(self: Session, event: Event)
 		self.metadata.outcome = event.outcome
@@ -208,8 +388,7 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 		self.metadata.control = copy(event.report)
 	end,
 	failure = function(self: Session, event: Event)
-		self.metadata.errorCategories = self.metadata.errorCategories or empty_list()
-		table.insert(self.metadata.errorCategories, { code = event.code, who = event.who, at = event.at })
+		self.metadata.errorCategories = appended(self.metadata.errorCategories, { code = event.code, who = event.who, at = event.at })
 	end,
 }
 
@@ -219,12 +398,12 @@ local function apply_event(self: Session, event: Event)
 end
 
 --- By type of turn: how it changes the session besides being added.
-local TURNS: { [string]: (self: Session, turn: any) -> () } = {
-	question = function(self: Session, turn: any)
+local TURNS: { [string]: (self: Session, turn: Turn) -> () } = {
+	question = function(self: Session, turn: Turn)
 		local before = session.question(self, turn.metadata.questionId)
 		if before ~= nil then
 			-- The user wants it asked again: the assumption in its place no longer holds.
-			before.status, before.userAnswer, before.answeredAt = "pending", nil, nil
+			before.status, before.userAnswer, before.answeredAt = "pending", nil :: never, nil
 			local kept = empty_list()
 			for _, assumption in self.assumptionLog do
 				if assumption.relatedQuestion ~= before.questionId then
@@ -234,22 +413,25 @@ local TURNS: { [string]: (self: Session, turn: any) -> () } = {
 			self.assumptionLog = kept
 			return
 		end
-		table.insert(self.clarificationQuestions, {
-			questionId = turn.metadata.questionId,
-			sessionId = self.sessionId,
-			roundNumber = turn.relatedCycleOrRound.number,
-			sequenceInRound = turn.metadata.sequenceInRound,
-			question = turn.content,
-			targetAmbiguity = turn.metadata.targetAmbiguity,
-			why = turn.metadata.why,
-			suggestedDefault = turn.metadata.suggestedDefault,
-			askedBy = copy(turn.sender),
-			status = "pending",
-			createdAt = turn.timestamp,
-		})
+		table.insert(
+			self.clarificationQuestions,
+			{
+				questionId = turn.metadata.questionId,
+				sessionId = self.sessionId,
+				roundNumber = turn.relatedCycleOrRound.number,
+				sequenceInRound = turn.metadata.sequenceInRound,
+				question = turn.content,
+				targetAmbiguity = turn.metadata.targetAmbiguity,
+				why = turn.metadata.why,
+				suggestedDefault = turn.metadata.suggestedDefault,
+				askedBy = copy(turn.sender),
+				status = "pending",
+				createdAt = turn.timestamp,
+			} :: any
+		)
 	end,
-	answer = function(self: Session, turn: any)
-		local question = session.question(self, turn.metadata.questionId)
+	answer = function(self: Session, turn: Turn)
+		local question = session.question(self, turn.metadata.questionId) :: Question
 		question.status = turn.metadata.questionStatus
 		question.answeredAt = turn.timestamp
 		question.userAnswer = {
@@ -262,7 +444,7 @@ local TURNS: { [string]: (self: Session, turn: any) -> () } = {
 			createdAt = turn.timestamp,
 		}
 	end,
-	assumption_statement = function(self: Session, turn: any)
+	assumption_statement = function(self: Session, turn: Turn)
 		table.insert(self.assumptionLog, {
 			assumptionId = turn.metadata.assumptionId,
 			sessionId = self.sessionId,
@@ -272,10 +454,10 @@ local TURNS: { [string]: (self: Session, turn: any) -> () } = {
 			addedAt = turn.timestamp,
 		})
 	end,
-	discussion = function(self: Session, turn: any)
+	discussion = function(self: Session, turn: Turn)
 		table.insert(find_cycle(self, turn.relatedCycleOrRound.number).messageTurns, turn.turnId)
 	end,
-	conclusion = function(self: Session, turn: any)
+	conclusion = function(self: Session, turn: Turn)
 		if turn.metadata.final then
 			self.finalAnswer = turn.content
 		end
@@ -284,7 +466,7 @@ local TURNS: { [string]: (self: Session, turn: any) -> () } = {
 
 local CLARIFYING: { [string]: boolean } = { question = true, answer = true, assumption_statement = true }
 
-local function apply_turn(self: Session, turn: any)
+local function apply_turn(self: Session, turn: Turn)
 	table.insert(self.messageTurns, turn)
 	TURNS[turn.messageType](self, turn)
 	self.updatedAt = turn.timestamp
@@ -302,23 +484,22 @@ function session.add_event(self: Session, event: Event)
 	apply_event(self, event)
 	local last = self.messageTurns[#self.messageTurns]
 	if last == nil then
-		table.insert(self.metadata.opening, copy(event))
+		self.metadata.opening = appended(self.metadata.opening, copy(event))
 		return
 	end
-	last.metadata.after = last.metadata.after or empty_list()
-	table.insert(last.metadata.after, copy(event))
+	last.metadata.after = appended(last.metadata.after, copy(event))
 end
 
 --- Adds a turn at the end of the session, and returns it.
-function session.add_turn(self: Session, said: NewTurn): any
-	local metadata = copy(said.metadata or {})
+function session.add_turn(self: Session, said: NewTurn): Turn
+	local metadata: Values = copy(said.metadata or {})
 	metadata.status = self.status
 	metadata.length = #said.content
 	if #self.messageTurns == 0 then
 		metadata.opening = self.metadata.opening
 		self.metadata.opening = nil
 	end
-	local turn = {
+	local turn: Turn = {
 		turnId = said.turnId,
 		sessionId = self.sessionId,
 		sender = copy(said.sender),
@@ -331,18 +512,18 @@ function session.add_turn(self: Session, said: NewTurn): any
 			cycleType = if CLARIFYING[said.messageType] then "clarification" else "debate",
 			number = said.number,
 		},
-		metadata = metadata,
+		metadata = metadata :: any,
 	}
 	apply_turn(self, turn)
 	return turn
 end
 
 --- Returns the session that follows from these turns; nil where there is none.
-function session.replay(turns: { any }): Session?
+function session.replay(turns: { Turn }): Session?
 	local self: Session? = nil
 	for _, said in turns do
 		local turn = copy(said)
-		for _, event in turn.metadata.opening or {} do
+		for _, event in turn.metadata.opening or {} :: { Event } do
 			if event.kind == "begun" then
 				self = new_document(event)
 			else
@@ -350,7 +531,7 @@ function session.replay(turns: { any }): Session?
 			end
 		end
 		apply_turn(self :: Session, turn)
-		for _, event in turn.metadata.after or {} do
+		for _, event in turn.metadata.after or {} :: { Event } do
 			apply_event(self :: Session, event)
 		end
 	end

@@ -6,6 +6,7 @@ local agreement = require("./agreement")
 local app = require("./app")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
+local session = require("./session")
 local similarity = require("../common/similarity")
 local template = require("@nietz/template")
 
@@ -22,14 +23,14 @@ function small.most(is_small: boolean, letters: number): number?
 end
 
 --- Returns the variables of every prompt about the session.
-function small.case_vars(self: app.App): { [string]: any }
-	local settled: { any } = {}
+function small.case_vars(self: app.App): app.Values
+	local settled: { app.Values } = {}
 	for _, question in self.doc.clarificationQuestions do
 		if question.status == "answered" then
 			table.insert(settled, { question = question.question, answer = question.userAnswer.answer })
 		end
 	end
-	local assumed = list.map(self.doc.assumptionLog, function(assumption: any): string
+	local assumed = list.map(self.doc.assumptionLog, function(assumption: session.Assumption): string
 		return assumption.assumption
 	end)
 	local facts: { string }, said: { string } = {}, {}
@@ -77,8 +78,8 @@ function small.recent_points(self: app.App): { app.Point }
 end
 
 --- Removes from a reply what is no point: single words, and options handed back.
-function small.keep_real_points(self: app.App, value: any)
-	local options = list.map(app.open_options(self), function(option: any): string
+function small.keep_real_points(self: app.App, value: app.Values)
+	local options = list.map(app.open_options(self), function(option: session.Option): string
 		return option.text
 	end)
 	value.points = list.filter(list.map(value.points, app.to_line), function(line: string): boolean
@@ -87,10 +88,10 @@ function small.keep_real_points(self: app.App, value: any)
 	end)
 end
 
---- Returns the texts of which none says what another one said in nearly the same words.
-function small.without_repeats(texts: { string }): { string }
+--- Returns the points of which none says what another one said in nearly the same words.
+function small.without_repeats(points: { string }): { string }
 	local said: { string } = {}
-	for _, line in texts do
+	for _, line in points do
 		if not similarity.repeats(line, said, agreement.SAME) then
 			table.insert(said, line)
 		end

@@ -6,12 +6,13 @@ local app = require("./app")
 local cited = require("../common/cited")
 local json = require("@nietz/json")
 local ledger = require("../common/ledger")
+local look = require("../common/look")
+local session = require("./session")
 
 local sources = {}
 
-export type From = { name: string, turnId: string }
---- `facts` are what the user said, by number; `cites` are lines of files.
-export type Point = { text: string, from: { From }, facts: { number }?, cites: { string }? }
+export type From = session.From
+export type Point = session.Point
 
 local function is_point(self: app.App, id: string): boolean
 	for _, point in self.points do
@@ -63,6 +64,11 @@ function sources.point(self: app.App, text: string, ids: { string }): Point
 		end
 	end
 	local cites = cited.places(text, self.files :: { any })
+	for _, place in cited.places(text, look.places(self.shown)) do
+		if table.find(cites, place) == nil then
+			table.insert(cites, place)
+		end
+	end
 	return {
 		text = text,
 		from = sources.of(self, ids),

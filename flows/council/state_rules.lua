@@ -4,6 +4,7 @@
 
 local ledger = require("../common/ledger")
 local list = require("../common/list")
+local session = require("./session")
 
 local state_rules = {}
 
@@ -19,21 +20,21 @@ local STATUSES: { [string]: { string } } = {
 	conclusion = { "debating", "final" },
 }
 
-local function is_discussion(turn: any): boolean
+local function is_discussion(turn: session.Values): boolean
 	return turn.messageType == "discussion"
 end
 
 --- Whether the user left questions out and asked for the answer: then there is no debate.
-local function is_without_debate(doc: any): boolean
+local function is_without_debate(doc: session.Values): boolean
 	return #(doc.councilDiscussions or {}) == 0
 		and not list.some(doc.messageTurns, is_discussion)
-		and list.some(doc.clarificationQuestions or {}, function(question: any): boolean
+		and list.some(doc.clarificationQuestions or {}, function(question: session.Values): boolean
 			return question.status == "skipped" or question.status == "deferred"
 		end)
 end
 
 --- Returns by cycle the places of its first and its last turn that answers nobody's question.
-local function spans(doc: any): { [number]: { first: number, last: number } }
+local function spans(doc: session.Values): { [number]: { first: number, last: number } }
 	local found: { [number]: { first: number, last: number } } = {}
 	for index, turn in doc.messageTurns do
 		if is_discussion(turn) then
@@ -46,7 +47,7 @@ local function spans(doc: any): { [number]: { first: number, last: number } }
 end
 
 --- Whether this question was asked before this place.
-local function is_asked_again(doc: any, place: number): boolean
+local function is_asked_again(doc: session.Values, place: number): boolean
 	local turn = doc.messageTurns[place]
 	for index = 1, place - 1 do
 		local other = doc.messageTurns[index]
@@ -59,7 +60,7 @@ local function is_asked_again(doc: any, place: number): boolean
 end
 
 --- Questions come before the debate or between cycles, discussions while no question waits, conclusions when all cycles are over.
-function state_rules.check_order(doc: any, add: Add)
+function state_rules.check_order(doc: session.Values, add: Add)
 	local cycles = spans(doc)
 	local waits, debated = false, false
 	for index, turn in doc.messageTurns do
@@ -88,7 +89,7 @@ function state_rules.check_order(doc: any, add: Add)
 		elseif kind == "conclusion" and not debated and not is_without_debate(doc) then
 			add(pointer, "is a conclusion, and nobody has debated")
 		elseif kind == "conclusion" and doc.status == "debating" then
-			for _, discussion in doc.councilDiscussions or {} :: { any } do
+			for _, discussion in doc.councilDiscussions or {} :: { session.Values } do
 				if discussion.status == "in_progress" then
 					add(pointer, `is a conclusion while cycle {discussion.cycleNumber} is in progress`)
 				end
@@ -101,7 +102,7 @@ function state_rules.check_order(doc: any, add: Add)
 end
 
 --- At most one turn has the status of the final answer: by its words, or by its own account.
-function state_rules.check_final(doc: any, add: Add)
+function state_rules.check_final(doc: session.Values, add: Add)
 	local finals = 0
 	for index, turn in doc.messageTurns do
 		local is_answer = turn.messageType == "conclusion" and type(doc.finalAnswer) == "string" and turn.content == doc.finalAnswer
@@ -115,7 +116,7 @@ function state_rules.check_final(doc: any, add: Add)
 end
 
 --- What the session's status demands.
-function state_rules.check_status(doc: any, add: Add)
+function state_rules.check_status(doc: session.Values, add: Add)
 	local last = doc.messageTurns[#doc.messageTurns]
 	if last == nil then
 		return
@@ -130,15 +131,15 @@ function state_rules.check_status(doc: any, add: Add)
 end
 
 --- A question that was left out has its assumption, in the log and as a turn, which names it.
-function state_rules.check_skips(doc: any, add: Add)
-	for index, question in doc.clarificationQuestions or {} :: { any } do
+function state_rules.check_skips(doc: session.Values, add: Add)
+	for index, question in doc.clarificationQuestions or {} :: { session.Values } do
 		local pointer = `/clarificationQuestions/{index - 1}`
 		local answer = question.userAnswer
 		local left_out = question.status == "skipped" or question.status == "deferred"
 		if answer ~= nil and left_out and not answer.skipCommand then
 			add(`{pointer}/userAnswer/skipCommand`, `must be true: the question is {question.status}`)
 		elseif answer ~= nil and answer.skipCommand and question.status ~= "answered" then
-			local stated: any, place = nil, 0
+			local stated: session.Values?, place = nil, 0
 			for at, assumption in doc.assumptionLog do
 				if assumption.relatedQuestion == question.questionId then
 					stated, place = assumption, at
@@ -149,7 +150,7 @@ function state_rules.check_skips(doc: any, add: Add)
 			elseif string.find(ledger.plain(stated.assumption), ledger.plain(question.question), 1, true) == nil then
 				add(`/assumptionLog/{place - 1}/assumption`, "does not name the question that it stands for")
 			elseif
-				not list.some(doc.messageTurns, function(turn: any): boolean
+				not list.some(doc.messageTurns, function(turn: session.Values): boolean
 					return turn.messageType == "assumption_statement" and turn.content == stated.assumption
 				end)
 			then
@@ -160,7 +161,7 @@ function state_rules.check_skips(doc: any, add: Add)
 end
 
 --- What is odd and refuses nothing.
-function state_rules.check_remarks(doc: any, add: Add)
+function state_rules.check_remarks(doc: session.Values, add: Add)
 	local asked = 0
 	for _, turn in doc.messageTurns do
 		asked = if turn.messageType == "question" then math.max(asked, turn.relatedCycleOrRound.number) else asked
@@ -169,7 +170,7 @@ function state_rules.check_remarks(doc: any, add: Add)
 		add("/clarificationRounds", `is 0, and questions of {asked} round{if asked == 1 then " were" else "s were"} asked`, true)
 	end
 	local listed: { [string]: boolean }, cycles: { [number]: boolean } = {}, {}
-	for _, discussion in doc.councilDiscussions or {} :: { any } do
+	for _, discussion in doc.councilDiscussions or {} :: { session.Values } do
 		cycles[discussion.cycleNumber] = true
 		for _, id in discussion.messageTurns do
 			listed[id] = true
@@ -183,7 +184,7 @@ function state_rules.check_remarks(doc: any, add: Add)
 	local chosen = doc.personaSelection
 	if type(chosen) == "table" then
 		for index, name in chosen.overriddenPersonas or {} :: { string } do
-			local is_selected = list.some(chosen.selectedPersonas, function(participant: any): boolean
+			local is_selected = list.some(chosen.selectedPersonas, function(participant: session.Values): boolean
 				return participant.name == name
 			end)
 			if not is_selected then

@@ -3,6 +3,7 @@
 
 local documents = require("@nietz/documents")
 local nietz = require("@nietz")
+local session = require("./session")
 local text = require("@nietz/text")
 local translations = require("../common/translations")
 local ui = require("@nietz/ui")
@@ -11,7 +12,7 @@ local worth = {}
 
 local VERDICTS = { "council", "equal", "undecided", "control", "none" }
 
-local function number(): any
+local function number(): session.Values
 	return { type = "number", minimum = 0 }
 end
 
@@ -38,7 +39,7 @@ worth.COLLECTION = {
 local rows = documents.collection("worth")
 
 --- Keeps what one comparison came to.
-function worth.keep(doc: any, report: any)
+function worth.keep(doc: session.Values, report: session.Values)
 	local cost: { [string]: number } = {}
 	for _, arm in { "council", "control", "plain" } do
 		local spent = report.spent[arm]
@@ -60,7 +61,7 @@ function worth.keep(doc: any, report: any)
 end
 
 --- Returns a verdict's count in these rows.
-local function tally(all: { any }, field: string): { [string]: number }
+local function tally(all: { session.Values }, field: string): { [string]: number }
 	local counts: { [string]: number } = {}
 	for _, verdict in VERDICTS do
 		counts[verdict] = 0
@@ -71,7 +72,7 @@ local function tally(all: { any }, field: string): { [string]: number }
 	return counts
 end
 
-local function sum(all: { any }, group: string, arm: string): number
+local function sum(all: { session.Values }, group: string, arm: string): number
 	local total = 0
 	for _, row in all do
 		total += (row[group] or {})[arm] or 0

@@ -5,6 +5,7 @@
 
 local app = require("./app")
 local beliefs = require("./beliefs")
+local common = require("../common/ledger")
 local intent = require("./intent")
 local json = require("@nietz/json")
 local list = require("../common/list")
@@ -113,22 +114,6 @@ local function plain(value: string): string
 	return unquoted(intent.normalize(value))
 end
 
---- Whether words stand in a text, from the beginning of a word to the end of one.
-local function stands_in(words: string, place: string): boolean
-	local from = 1
-	while true do
-		local first, last = string.find(place, words, from, true)
-		if first == nil or last == nil then
-			return false
-		end
-		local before, behind = string.sub(place, first - 1, first - 1), string.sub(place, last + 1, last + 1)
-		if string.find(before, "%w") == nil and string.find(behind, "%w") == nil then
-			return true
-		end
-		from = first + 1
-	end
-end
-
 --- Returns where in the developer's files these words stand: exactly, because a file may be long.
 local function place_in_files(self: app.App, quote: string): string?
 	for _, file in self.code_files do
@@ -144,7 +129,7 @@ end
 --- Whether the developer said a quote in this text: to the letter, or but for letters' size, accents and spaces, where the text is
 --- none that goes on for pages.
 local function is_said(quote: string, said: string): boolean
-	return stands_in(quote, said) or #said <= LONGEST_SAID and stands_in(plain(quote), plain(said))
+	return common.stands_in(quote, said) or #said <= LONGEST_SAID and common.stands_in(plain(quote), plain(said))
 end
 
 --- Returns the turn in which the developer said these words, the last one first, 0 being the problem; nil where they did not.

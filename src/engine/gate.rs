@@ -89,7 +89,7 @@ struct GateState {
     seed: u64,
     replay_source: Option<ReplaySource>,
     dialogue: Dialogue,
-    /// The failures that this process ends with.
+    /// The effects that are tried again.
     void: Vec<EffectKey>,
 }
 
@@ -464,9 +464,10 @@ impl Gate {
         self.state.borrow().resume.is_some()
     }
 
-    /// Sets the failures that the flow ended with, so that a later process tries these effects again.
-    pub fn set_void_failures(&self, failures: Vec<EffectKey>) {
-        self.state.borrow_mut().void = failures;
+    /// Sets the effects that are tried again: by a later process what the flow ended with, its failures or replies that cannot be
+    /// used; where it came to its end, by a fork the replies that could not be used.
+    pub fn set_void(&self, keys: Vec<EffectKey>) {
+        self.state.borrow_mut().void = keys;
     }
 
     /// Writes how the run ended, unless the run was only replayed and has the same end already. Returns what was written.

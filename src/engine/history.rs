@@ -274,9 +274,15 @@ impl History {
         }
         void.extend(&process.refused);
         for key in void {
-            if matches!(self.outcomes.get(&key), Some((_, StoredOutcome::Failed(_)))) {
-                self.outcomes.remove(&key);
-            }
+            self.outcomes.remove(&key);
+        }
+    }
+
+    /// Forgets the replies of a run that is done that could not be used, so that a fork asks for them again.
+    pub fn forget_unusable(&mut self) {
+        let void = self.end.iter().flat_map(|end| &end.void).filter_map(|key| EffectKey::parse(key));
+        for key in void.collect::<Vec<_>>() {
+            self.outcomes.remove(&key);
         }
     }
 

@@ -61,13 +61,15 @@ impl ReplaySource {
         Ok(ReplaySource { path: path.to_owned(), history, mode, exclusive: false, replayed: HashSet::new() })
     }
 
-    /// Opens the run that another is forked from. The failures that it ended with are tried again.
+    /// Opens the run that another is forked from. The failures that it ended with are tried
+    /// again, and so are replies that could not be used.
     ///
     /// # Errors
     ///
     /// As [`History::read`].
     pub fn for_fork(path: &Path) -> Result<ReplaySource> {
-        let (history, _) = History::read(path)?;
+        let (mut history, _) = History::read(path)?;
+        history.forget_unusable();
         Ok(ReplaySource {
             path: path.to_owned(),
             history,

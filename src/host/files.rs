@@ -14,11 +14,13 @@ use super::attachments::AttachmentStore;
 use super::confined::{Access, ConfinedDir, SizeLimit, invalid};
 use super::file_lines;
 use super::globs::{globs, limit_files};
+use super::grep::grep_files;
 use super::path;
 use crate::error::{Code, Failure, Result};
 use crate::model::attachment::AttachedFile;
 use crate::model::collection::Collection;
-use crate::model::effect::files::{FileLines, FileOp, FileOutcome, FileText, FoundFiles};
+use crate::model::effect::files::{FileLines, FileOp, FileOutcome, FileText};
+use crate::model::effect::search::{Matches, SearchPart};
 use crate::model::media;
 use crate::model::path_template::PathTemplate;
 use crate::model::text::{excerpt, shell};
@@ -110,7 +112,10 @@ impl Files {
             FileOp::Read { path } => FileOutcome::Read(self.read(path)?),
             FileOp::ReadLines { path, from, count } => FileOutcome::ReadLines(self.read_lines(path, *from, *count)?),
             FileOp::Attach { path } => FileOutcome::Attach(self.attach(path)?),
-            FileOp::Find { glob } => FileOutcome::Find(self.find(glob)?),
+            FileOp::Find { glob } => FileOutcome::Find(limit_files(self.find(glob)?)),
+            FileOp::Grep { pattern, glob, part } => {
+                FileOutcome::Grep(self.grep(pattern, glob.as_deref().unwrap_or("**"), part)?)
+            }
         })
     }
 
@@ -217,7 +222,16 @@ impl Files {
             || self.named.iter().chain(&self.granted).any(|path| path == full)
     }
 
-    fn find(&self, glob: &str) -> Result<FoundFiles> {
+    /// Returns the lines that match in the files that match a glob; files that cannot be read as text are skipped.
+    fn grep(&self, pattern: &str, glob: &str, part: &SearchPart) -> Result<Matches> {
+        grep_files(self.find(glob)?.into_iter(), pattern, part, |path| {
+            let OpenedFile { file, full, .. } = self.open(path).ok()??;
+            LARGEST.contents(file, path, |error| Failure::io(&full, "read", &error)).ok()
+        })
+    }
+
+    /// Returns the paths of the files that match a glob, sorted.
+    fn find(&self, glob: &str) -> Result<Vec<String>> {
         let matcher = globs(&[glob.to_owned()])?;
         let mut paths = Vec::new();
         let mut open = VecDeque::from([self.workspace.clone()]);
@@ -246,7 +260,7 @@ impl Files {
             }
         }
         paths.sort();
-        Ok(limit_files(paths))
+        Ok(paths)
     }
 }
 
@@ -390,7 +404,26 @@ mod tests {
             fs::write(path, "").unwrap();
         }
         let files = Files::new(work.path(), &[], None);
-        let paths = vec!["a.rs".to_owned(), "src/a.rs".to_owned()];
-        assert_eq!(files.find("**/a.rs").unwrap(), FoundFiles { paths, cut: false });
+        assert_eq!(files.find("**/a.rs").unwrap(), ["a.rs", "src/a.rs"]);
+    }
+
+    #[test]
+    fn lines_are_found_in_files_that_may_be_read_and_nowhere_else() {
+        let (work, beside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = work.path().canonicalize().unwrap();
+        for (path, text) in [("src/a.rs", "one\nfee = 2\n"), (".env", "fee = 3\n"), ("target/a.rs", "fee = 4\n")] {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        fs::write(root.join("blob"), b"fee\0").unwrap();
+        fs::write(beside.path().join("out.rs"), "fee = 5\n").unwrap();
+        symlink(beside.path().join("out.rs"), root.join("src/link.rs")).unwrap();
+        let files = Files::new(&root, &[], None);
+        let found = files.grep("^fee", "**", &SearchPart::default()).unwrap();
+        let lines: Vec<_> =
+            found.lines.iter().map(|line| (line.path.as_str(), line.line, line.text.as_str())).collect();
+        assert_eq!((lines, found.cut), (vec![("src/a.rs", 2, "fee = 2")], false));
+        assert_eq!(files.grep("(", "**", &SearchPart::default()).unwrap_err().code, Code::RequestInvalid);
     }
 }

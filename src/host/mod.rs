@@ -9,6 +9,7 @@ mod file_lines;
 pub(crate) mod files;
 pub mod git;
 mod globs;
+mod grep;
 pub mod keys;
 pub mod llm;
 pub(crate) mod network;

@@ -365,7 +365,8 @@ pub struct EndRecord {
     #[serde(serialize_with = "put::<persisted::Usage, _, _>", deserialize_with = "take::<persisted::Usage, _, _>")]
     pub usage: Usage,
     pub calls: u64,
-    /// The keys of the failures that the process ended with. They are void: their effects are tried again.
+    /// The keys of the failures, and of replies that cannot be used, that the process ended with. They are void: their effects are
+    /// tried again. Of a run that is done, the keys of replies that could not be used: a fork asks for them again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub void: Vec<String>,
     /// What was used, by model and persona.

@@ -14,6 +14,8 @@ pub enum Request {
     All { tasks: Vec<(TaskName, Function)>, settle: bool },
     /// What the flow decides. It goes on at once.
     Verdict(RunVerdict),
+    /// The last so many model calls of the task brought no reply that can be used, and why. The flow goes on at once.
+    Unusable { calls: usize, why: String },
     /// Stops the stoppable scopes of a name. The flow goes on at once.
     Stop(String),
     /// A named scope, with a limit or without.

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::table::{FULL, SLUG, TOPIC, Table, prompts, said, says};
+use super::table::{FULL, SLUG, TOPIC, Table, path, prompts, read, said, says, yaml};
 
 fn brief(table: &Table, name: &str) -> String {
     table.env.read(&format!("docs/briefs/{SLUG}/{name}.md"))
@@ -23,6 +23,18 @@ fn a_brief_that_somebody_edited_is_left_and_the_next_one_has_a_name_of_its_own()
     assert_eq!(table.env.read(&path), edited);
     assert!(brief(&table, "brief-2026-01-09-2").contains("It snows on Sundays"));
     says(&ended, &["Somebody has edited the brief: it was left as it is, and the new one is"]);
+}
+
+#[test]
+fn a_session_whose_brief_cannot_be_written_goes_on_until_it_can() {
+    let table = Table::new().file("docs", "no folder\n");
+    let ended = table.begin(&[FULL, "", "", "finish"]);
+    assert_eq!((ended.code, &ended.ending()["failure"]["code"]), (Some(5), &"path-refused".into()), "{ended:?}");
+    assert_eq!(table.session()["status"], "in_progress");
+    std::fs::remove_file(table.env.path("docs")).expect("it is there");
+    table.go_on(&["finish"]).exits(0);
+    assert_eq!(table.session()["status"], "completed");
+    assert!(brief(&table, "brief-2026-01-09").contains("Orders stay in our own ledger"));
 }
 
 #[test]
@@ -59,7 +71,7 @@ fn the_project_is_read_cited_and_remembered() {
     let flags = [TOPIC, "--no-clarify", "--no-hmw", "--about", "docs", "--about", "README.md"];
     let ended = table.talk(flags, &[FULL, "", "", "quit"]).exits(0);
     says(&ended, &["- `docs/spec.md`", "- `README.md`"]);
-    let asked = table.server.requests()[0].prompt();
+    let asked = read(&table.server.requests()[0]);
     assert!(asked.contains("===== docs/spec.md\n1\t# Orders\n2\t\n3\tAn order waits two days."), "{asked}");
     let files = table.own()["about"]["files"].clone();
     assert_eq!(files.as_array().map(Vec::len), Some(3));
@@ -67,7 +79,7 @@ fn the_project_is_read_cited_and_remembered() {
     // Another sitting reads them again.
     let before = table.server.calls();
     table.go_on(&["/dive the order", "finish"]).exits(0);
-    assert!(table.server.requests()[before].prompt().contains("An order waits two days."));
+    assert!(read(&table.server.requests()[before]).contains("An order waits two days."));
     assert!(brief(&table, "brief-2026-01-09").contains("`docs/spec.md:1-3`"));
     let missing = Table::new();
     missing.talk([TOPIC, "--about", "nowhere"], &[]).exits(2);
@@ -107,7 +119,7 @@ fn at_the_limit_the_user_may_go_on_and_is_told_what_is_open() {
     let ended = table.talk([TOPIC, "--no-clarify", "--quick"], &lines).exits(0);
     let limit =
         prompts(&ended).into_iter().find(|prompt| prompt.contains("the last of this session")).expect("it asks");
-    assert!(limit.contains("1 questions are open or contested") && limit.contains("5 more iterations"), "{limit}");
+    assert!(limit.contains("One question is open or contested") && limit.contains("5 more iterations"), "{limit}");
     assert_eq!(table.session()["iteration"], 5);
 }
 
@@ -116,6 +128,9 @@ fn a_no_to_what_was_understood_is_asked_what_it_is() {
     let table = Table::new();
     let ended = table.talk(["payment", "--no-hmw"], &["no", "Orders survive an outage of payments", "quit"]).exits(0);
     assert!(prompts(&ended)[1].starts_with("What is it, then?"), "{:?}", prompts(&ended));
-    let own = super::table::yaml(&table.env.read(&super::table::path("payment")))["nietz"].clone();
-    assert_eq!(own["topic"], "Orders survive an outage of payments");
+    let yes = Table::new();
+    yes.talk(["payment"], &["yes", "quit"]).exits(0);
+    let own_of = |table: &Table| yaml(&table.env.read(&path("payment")))["nietz"].clone();
+    assert_eq!(own_of(&yes)["topic"], "a checkout that survives an outage of payments", "a subject, not a wish");
+    assert_eq!(own_of(&table)["topic"], "Orders survive an outage of payments");
 }

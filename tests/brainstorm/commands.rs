@@ -85,13 +85,13 @@ fn looking_around_changes_nothing() {
     says(
         &ended,
         &[
-            "iteration 2 of 10 · Architecte",
+            "iteration 2 of 10 · Architect · ",
             "What carries it, in your words:",
             "- Clarity: “Orders stay in our own ledger first.”",
             "Course: `▂▄▄`",
             "- **5/10** Orders stay in our own ledger",
             "Orders stay in our ledger",
-            "`architecte` Architecte: Orders the problem first, then asks for what is missing ←",
+            "`architecte` Architect: Orders the problem first, then asks for what is missing ←",
             &format!("- `{SLUG}`: EMS 40/100, Divergent, iteration 2, in progress"),
             "Plan as it would be today (STANDARD):",
             "- **must** · M · A customer keeps the order in our ledger during an outage (iteration 1)",
@@ -193,7 +193,7 @@ fn premortem_spike_and_security_check_are_recorded() {
     says(
         &ended,
         &[
-            "[Sparring] takes over for the premortem.",
+            "[Sparring partner] takes over for the premortem.",
             "The ledger fills up unnoticed (probability 3 × impact 2 = **6**) ⚠️ to be mitigated → Alert on its age",
             "**GO** · does the key hold? (2h)",
             "**GO** · what does it cost? (3d)",
@@ -210,13 +210,16 @@ fn premortem_spike_and_security_check_are_recorded() {
 #[test]
 fn the_leader_is_chosen_asked_for_and_left_to_the_session() {
     let table = Table::new();
-    let ended = table.begin(&["/mode sparring", "/mode nobody", "mode", "maieuticien", "mode auto", "quit"]).exits(0);
+    let ended = table
+        .begin(&["/mode sparring", "/mode sparring", "/mode nobody", "mode", "maieuticien", "mode auto", "quit"])
+        .exits(0);
     says(
         &ended,
         &[
-            "[Sparring] takes over, as you wish.",
+            "[Sparring partner] takes over, as you wish.",
+            "Sparring partner leads already, and stays.",
             "Nobody here is called `nobody`",
-            "[Maïeuticien] takes over",
+            "[Midwife] takes over",
             "changes with the session again",
         ],
     );
@@ -232,6 +235,9 @@ fn energy_pauses_speeds_up_and_pivots() {
     assert_eq!(ended.result()["status"], "in_progress");
     assert_eq!(table.session()["phase"], "divergent", "a pivot opens up again");
     assert!(said(&ended).contains("Paused."), "{}", said(&ended));
+    let asked = ended.of_type("asked");
+    let energy = asked.iter().find(|event| event["question"]["id"] == "energy").expect("it is asked");
+    assert_eq!(energy["question"]["default"], "go on", "what Enter means, in the words of the options");
 }
 
 #[test]
@@ -256,12 +262,14 @@ fn save_says_how_to_resume_and_quit_leaves() {
 }
 
 #[test]
-fn abandon_closes_the_session_and_resuming_opens_it_again() {
+fn abandon_closes_the_session_and_what_is_said_then_opens_it_again() {
     let table = Table::new();
     let ended = table.begin(&["abandon"]).exits(0);
     assert_eq!((&ended.result()["status"], &table.session()["status"]), (&"abandoned".into(), &"abandoned".into()));
     let again = table.go_on(&["quit"]).exits(0);
-    says(&again, &["The session was abandoned; it is open again."]);
+    says(&again, &["The session is abandoned. Whatever you add opens it again."]);
+    assert_eq!(table.session()["status"], "abandoned", "to look at it opens nothing");
+    table.go_on(&["the ledger", "quit"]).exits(0);
     assert_eq!(table.session()["status"], "in_progress");
 }
 

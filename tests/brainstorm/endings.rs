@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::model::Brain;
-use super::table::{FULL, SLUG, TOPIC, Table, said, says, yaml};
+use super::table::{FULL, SLUG, TOPIC, Table, read, said, says, yaml};
 use crate::support::env::Env;
 use crate::support::kills;
 use crate::support::model_server::{Gate, ModelServer, Request, Response};
@@ -29,7 +29,7 @@ fn finish_writes_a_brief_and_a_journal_that_can_be_traced() {
     let text = brief(&table, "brief");
     for part in [
         "# Brief: checkout that survives a payment outage",
-        "EMS 40/100 (Development), 1 iterations",
+        "EMS 40/100 (Development), 1 iteration, ",
         "- Size: **STANDARD**",
         "When the provider is down, the ledger has no order and the customer leaves. (iteration 1)",
         "- customers at the ledger (iteration 1)",
@@ -70,6 +70,7 @@ fn finished_sessions_are_counted_once_each() {
     let table = Table::new();
     says(&table.talk(["stats"], &[]).exits(0), &["No session has been finished yet."]);
     table.begin(&["/technique swot", FULL, "", "", "finish"]).exits(0);
+    says(&table.talk(["stats"], &[]).exits(0), &["One finished session, "]);
     // Reopened and finished again, it is still one session.
     table.go_on(&["finish"]).exits(0);
     table
@@ -93,7 +94,7 @@ fn finished_sessions_are_counted_once_each() {
         (&json!({"swot": 1}), &json!({"architecte": 1, "sparring": 1}))
     );
     let shown = table.talk(["stats"], &[]).exits(0);
-    says(&shown, &["2 finished session(s)", "- techniques: swot 1×", "- leaders: architecte 1×, sparring 1×"]);
+    says(&shown, &["2 finished sessions, ", "- techniques: swot 1×", "- leaders: architecte 1×, sparring 1×"]);
     let checked = table
         .env
         .nietz(["check", ".project-memory/brainstorm-stats.json", ".project-memory/brainstorm-history.jsonl"])
@@ -221,7 +222,7 @@ fn killed_at_any_moment_a_session_comes_to_the_same_documents_and_leaves_nothing
             format!("answer: [\"{FULL}\", \"\", \"\", premortem, converge, \"the ledger has a key\", finish]\n");
         // What is said depends on what is asked, and not on how often.
         let server = ModelServer::start(|request| {
-            let again = Request { number: request.prompt().len(), ..request.clone() };
+            let again = Request { number: read(request).len(), ..request.clone() };
             Response::text(Brain::default().reply(&again).to_string())
         });
         Table { env: Env::with(&server), server }.file("answers.yaml", &answers)

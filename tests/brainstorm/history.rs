@@ -38,7 +38,7 @@ fn back_restores_an_iteration_and_shows_where_it_jumped() {
     says(
         &ended,
         &[
-            "Back by 2 iteration(s)\n   Iteration: 5 → 3\n",
+            "Back by 2 iterations\n   Iteration: 5 → 3\n",
             &format!(
                 "EMS: {}/100 → {}/100 ({})",
                 before["ems"],
@@ -76,7 +76,7 @@ fn nobody_goes_back_further_than_there_is_or_than_five() {
     says(
         &ended,
         &[
-            "Cannot go back 5 iteration(s): this is iteration 5.\nFurthest possible: back 4",
+            "Cannot go back 5 iterations: this is iteration 5.\nFurthest possible: back 4",
             "Cannot go back 0",
             "This is the first iteration",
         ],

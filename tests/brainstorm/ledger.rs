@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::model::{Brain, sentences};
-use super::table::{SLUG, TOPIC, Table, path, prompts, said, says, task};
+use super::table::{SLUG, TOPIC, Table, path, prompts, read, said, says, task};
 use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Response};
 
@@ -12,7 +12,7 @@ fn taking_down(minutes: impl Fn(&[String]) -> Value + Send + Sync + 'static) -> 
     let server = ModelServer::start(move |request| {
         let mut value = Brain::default().reply(request);
         if value.get("said").is_some() {
-            for (name, part) in minutes(&sentences(&request.prompt())).as_object().expect("parts") {
+            for (name, part) in minutes(&sentences(request)).as_object().expect("parts") {
                 value[name] = part.clone();
             }
         }
@@ -61,8 +61,8 @@ fn what_is_true_is_kept_whatever_its_words_are_and_what_nobody_said_is_not() {
     }
     assert!(!text.contains("moon") && !text.contains("40 percent") && !text.contains("9 August"), "{text}");
     let shown = said(&ended);
-    assert!(shown.contains("+ **1** user: The field staff counts three score people"), "{shown}");
-    assert!(shown.find("+ **1** user") < shown.find("EMS "), "before the bars: {shown}");
+    assert!(shown.contains("- **+** **1** user: The field staff counts three score people"), "{shown}");
+    assert!(shown.find("**+** **1** user") < shown.find("EMS "), "before the bars: {shown}");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn the_ledger_is_the_users_own() {
     says(
         &ended,
         &[
-            "+ **1** fact: Sixty inspectors work in the field",
+            "**+** **1** fact: Sixty inspectors work in the field",
             "That stands there already.",
             "**3** idea: Number the photos at once · 9/10",
             "Only ideas are rated; this is **1** fact",
@@ -151,7 +151,7 @@ fn back_sets_aside_what_it_leaves_and_continue_brings_it_back() {
     assert!(text.contains("a person retries them daily") && !text.contains("a worker retries"), "{text}");
     assert!(!text.contains("Mail them") && !text.contains("the ledger keeps orders"), "{text}");
     for request in &table.server.requests()[before..] {
-        assert!(!request.prompt().contains("nightly"), "{}", request.prompt());
+        assert!(!read(request).contains("nightly"), "{}", read(request));
     }
     let journal = table.env.read(&format!("docs/briefs/{SLUG}/journal-2026-01-09.md"));
     assert!(journal.contains("(set aside)") && journal.contains("a worker retries them nightly"), "{journal}");
@@ -225,7 +225,7 @@ fn one_voice_is_asked_by_its_name_at_any_time_and_the_question_stands() {
     // What the party came to stands in the ledger and in later prompts.
     let kinds: Vec<Value> = entries(&table).iter().map(|entry| entry["kind"].clone()).collect();
     assert!(kinds.contains(&"finding".into()) && kinds.contains(&"contested".into()), "{kinds:?}");
-    let last = table.server.requests().last().expect("one").prompt();
+    let last = read(table.server.requests().last().expect("one"));
     assert!(last.contains("Party, round 1, on:") && last.contains("contested, party 1: Keeping the order"), "{last}");
 }
 

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::table::{last_words, task};
 use crate::support::model_server::{ModelServer, Request, Response};
 
 /// How the model judges, and what it says in a round.
@@ -93,7 +94,7 @@ impl Brain {
 
     /// What is taken down for a large mind: each axis rests on another sentence of the answers, as long as there is one.
     fn minutes(self, properties: &Value, request: &Request) -> Value {
-        let said = sentences(&request.prompt());
+        let said = sentences(request);
         let quote = |index: usize| said.get(index).cloned().unwrap_or_default();
         let mut value = json!({"said": [{"quote": quote(0), "kind": "idea", "text": "Orders stay in our own ledger"}],
             "decided": [{"quote": quote(0), "text": "Orders stay in our ledger", "why": "", "rejected": ""}],
@@ -125,15 +126,14 @@ impl Brain {
 }
 
 /// The sentences of the answers that are to be taken down.
-pub(super) fn sentences(prompt: &str) -> Vec<String> {
-    let new = prompt.split("Take down what the user said last:").nth(1).unwrap_or_default();
-    let new = new.split("\n\nsaid:").next().unwrap_or_default();
-    let answers = new.lines().filter(|line| !line.starts_with("Q: ")).map(|line| line.trim_start_matches("A: "));
-    let ends = |text: &str| text.replace(". ", ".\n");
-    answers
-        .flat_map(|line| ends(line).lines().map(str::to_owned).collect::<Vec<_>>())
-        .filter(|one| !one.is_empty())
-        .collect()
+pub(super) fn sentences(request: &Request) -> Vec<String> {
+    let mut answers = last_words(request);
+    let task = task(request);
+    if task.lines().next().is_some_and(|line| line.contains("what the subject says")) {
+        answers.remove(0);
+    }
+    let text = answers.join("\n").replace(". ", ".\n");
+    text.lines().filter(|one| !one.is_empty()).map(str::to_owned).collect()
 }
 
 /// The brief of a large mind, which rests on the first entry that it is shown.

@@ -55,7 +55,7 @@ fn a_session_that_stands_still_or_is_long_asks_how_it_goes() {
         "{:?}",
         prompts(&ended)
     );
-    says(&ended, &["[Pragmatique] takes over, to get things moving."]);
+    says(&ended, &["[Pragmatist] takes over, to get things moving."]);
 
     let table = Table::new();
     let ended = table.talk([TOPIC, "--no-clarify", "--no-hmw", "--no-technique"], &["continue"; 11]).exits(7);
@@ -81,7 +81,7 @@ fn after_two_hours_the_user_is_asked_once_whether_to_stop() {
 fn certainty_brings_the_sparring_partner_unless_the_user_chose_who_leads() {
     let table = Table::new();
     let ended = table.begin(&["Obviously the ledger keeps orders", "", "", "quit"]).exits(0);
-    says(&ended, &["[Sparring] takes over, since some things sound very certain."]);
+    says(&ended, &["[Sparring partner] takes over, since some things sound very certain."]);
     assert_eq!(table.session()["persona"], "sparring");
     assert_eq!(table.own()["iterations"][0]["persona"], "architecte");
     let pinned = Table::new();

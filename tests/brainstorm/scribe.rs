@@ -6,16 +6,17 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::table::{last_words, read};
 use crate::support::model_server::Request;
 
 /// The reply to a request of a brainstorm, by the names in its schema.
 pub(super) fn reply(request: &Request) -> Value {
     let schema = request.schema();
     let properties = &schema["properties"];
-    let prompt = request.prompt();
+    let prompt = read(request);
     let has = |name: &str| !properties[name].is_null();
     if has("said") {
-        let mut value = minutes(&prompt);
+        let mut value = minutes(request, &prompt);
         for axis in ["clarity", "depth", "coverage", "decisions", "action"] {
             if has(axis) {
                 value[axis] = json!({"evidence": "", "score": 30});
@@ -83,6 +84,10 @@ const BACK: &[&str] = &[
     "no deposit",
 ];
 
+/// Those of them that judge what was said, where others say that a thing is out: what holds is told without them.
+const JUDGED: &[&str] =
+    &["sorry", "was wrong", "correction", "dreaming", "insane", "too cheap", "too much", "impossible"];
+
 /// Words that two sentences may share by chance.
 const COMMON: &[&str] = &[
     "what", "that", "with", "from", "this", "said", "have", "just", "they", "them", "will", "there", "which",
@@ -90,17 +95,10 @@ const COMMON: &[&str] = &[
 ];
 
 /// What was said last: the subject where it is to be taken down, too, and the sentences of the answers.
-fn said_last(prompt: &str) -> Vec<String> {
-    let new = prompt.split("Take down what the user said last:").nth(1).unwrap_or_default();
-    let new = new.split("\n\nsaid:").next().unwrap_or_default();
+fn said_last(request: &Request) -> Vec<String> {
     let mut found = Vec::new();
-    if new.contains("Take down also what the subject") {
-        let subject = prompt.split("# The subject\n\n").nth(1).and_then(|rest| rest.lines().next());
-        found.extend(subject.map(str::to_owned));
-    }
-    for line in new.lines().filter(|line| !line.starts_with("Q: ") && !line.starts_with("Take down also")) {
+    for line in last_words(request).iter().flat_map(|words| words.lines()) {
         let line = line.trim();
-        let line = line.strip_prefix("A: ").unwrap_or(line);
         let line = line.strip_prefix("- ").unwrap_or(line);
         let mut open = String::new();
         for word in line.split(' ') {
@@ -199,47 +197,86 @@ fn corrects(sentence: &str) -> bool {
     ["no, sorry", "no sorry", "sorry, we", "no, we", "non, on", "non, c"].iter().any(|start| lower.starts_with(start))
 }
 
-fn minutes(prompt: &str) -> Value {
+/// What is taken down: words of the user, and what holds of them.
+struct Taken {
+    quote: String,
+    text: String,
+}
+
+impl Taken {
+    fn whole(words: String) -> Taken {
+        Taken { text: words.clone(), quote: words }
+    }
+}
+
+/// The parts of a sentence that say what holds now, where it takes back `old`: without those that only judge the old figure, or say
+/// that it is not that one.
+fn holding(parts: &[String], old: &str) -> Vec<String> {
+    let figures = |text: &str| -> BTreeSet<String> {
+        words(text).into_iter().filter(|word| word.chars().any(|letter| letter.is_ascii_digit())).collect()
+    };
+    let is_old = |part: &&String| {
+        let lower = part.to_lowercase();
+        let against =
+            JUDGED.iter().any(|word| lower.contains(word)) || ["not ", "pas "].iter().any(|no| lower.starts_with(no));
+        against && !figures(part).is_disjoint(&figures(old))
+    };
+    let kept: Vec<String> = parts.iter().filter(|part| !is_old(part)).cloned().collect();
+    // What stands before a no that goes on ("we thought of it, but finally no: …") is what was.
+    let no = kept
+        .iter()
+        .rposition(|part| ["no:", "no :", "non:", "non :"].iter().any(|end| part.to_lowercase().ends_with(end)));
+    no.filter(|at| at + 1 < kept.len()).map_or(kept.clone(), |at| kept[at..].to_vec())
+}
+
+fn minutes(request: &Request, prompt: &str) -> Value {
     let mut known = entries(prompt);
-    let (mut revoked, mut nothing, mut taken) = (Vec::new(), Vec::new(), Vec::<String>::new());
-    for sentence in said_last(prompt) {
+    let (mut revoked, mut nothing, mut taken) = (Vec::new(), Vec::new(), Vec::<Taken>::new());
+    for sentence in said_last(request) {
         if corrects(&sentence) {
-            nothing.extend(taken.pop());
+            nothing.extend(taken.pop().map(|one| one.quote));
         }
+        let mut parts = clauses(&sentence);
         for clause in clauses(&sentence).iter().filter(|clause| takes_back(clause)) {
             let about = if words(clause).is_empty() { &sentence } else { clause };
             let weight = |text: &str| common(text, about) * 10 + common(text, &sentence);
             let earlier = known.iter().map(|(id, text)| (weight(text), false, *id, text.clone()));
-            let now = taken.iter().enumerate().map(|(index, text)| (weight(text), true, index as u64, text.clone()));
+            let now = taken
+                .iter()
+                .enumerate()
+                .map(|(index, one)| (weight(&one.quote), true, index as u64, one.quote.clone()));
             let Some((_, is_new, id, text)) = earlier.chain(now).max() else { continue };
             if common(&text, &sentence) == 0 {
                 continue;
             }
             // What is left of it is taken down again, in the words of then.
-            let parts = clauses(&text);
-            let gone = parts.iter().max_by_key(|part| weight(part)).cloned().unwrap_or_default();
+            let left = clauses(&text);
+            let gone = left.iter().max_by_key(|part| weight(part)).cloned().unwrap_or_default();
             if is_new {
-                taken.retain(|one| *one != text);
+                taken.retain(|one| one.quote != text);
                 nothing.push(text.clone());
             } else {
                 revoked.push(json!({"id": id, "quote": trimmed(clause)}));
                 known.retain(|(one, _)| *one != id);
             }
-            taken.extend(
-                parts.iter().filter(|part| **part != gone && !words(part).is_empty()).map(|part| trimmed(part)),
-            );
+            let rest = left.iter().filter(|part| **part != gone && !words(part).is_empty());
+            taken.extend(rest.map(|part| Taken::whole(trimmed(part))));
             nothing.push(trimmed(&gone));
+            parts = holding(&parts, &text);
         }
-        taken.push(sentence);
+        match trimmed(&parts.join(" ")) {
+            text if text.is_empty() => nothing.push(sentence),
+            text => taken.push(Taken { quote: sentence, text }),
+        }
     }
     let (mut said, mut decided) = (Vec::new(), Vec::new());
-    for one in &taken {
-        let lower = one.to_lowercase();
+    for Taken { quote, text } in &taken {
+        let lower = quote.to_lowercase();
         let plain = ["decided", "we will", "c'est décidé", "rejected"].iter().any(|word| lower.contains(word));
         if plain && !lower.contains("not decided") {
-            decided.push(json!({"quote": one, "text": one, "why": "", "rejected": ""}));
+            decided.push(json!({"quote": quote, "text": text, "why": "", "rejected": ""}));
         } else {
-            said.push(json!({"quote": one, "kind": kind(one), "text": one}));
+            said.push(json!({"quote": quote, "kind": kind(quote), "text": text}));
         }
     }
     json!({"said": said, "decided": decided, "planned": [], "revoked": revoked, "nothing": nothing})

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::table::{Table, path, said, says, yaml};
+use super::table::{Table, path, said, says, task, yaml};
 
 const EXAMPLES: [(&str, &str); 3] = [
     ("feature-auth", include_str!("../samples/documents/valid/whole.yaml")),
@@ -159,7 +159,7 @@ fn launch_offers_what_there_is_and_can_begin_anew() {
     assert_eq!(table.session_of("a-new-subject-for-the-shop")["status"], "in_progress", "{ended:?}");
     // Another subject is not interrupted by the list, but told of it; the same one is offered.
     let ended = table.talk(["quite another thing to think about", "--no-clarify", "--no-hmw"], &["quit"]).exits(0);
-    says(&ended, &["3 other session(s) are in progress"]);
+    says(&ended, &["3 other sessions are in progress"]);
     let ended = table.talk(["Feature auth", "--no-clarify", "--no-hmw"], &["2", "quit"]).exits(0);
     assert_eq!(ended.result()["session"], path("feature-auth-2").as_str(), "a new one beside it");
 }
@@ -178,6 +178,35 @@ fn a_leader_who_is_gone_is_said() {
     says(&ended, &["`grandmother` Grandmother: Has seen it all ←"]);
     let asked = table.server.requests()[0].prompt();
     assert!(asked.contains("# Who you are now\n\nYou have seen it all."), "{asked}");
+}
+
+/// A session of another program, which is over.
+const FOREIGN: &str = r#"format_version: "1.2"
+session:
+  id: "their-shop-2026-01-08"
+  slug: "their-shop"
+  status: "completed"
+  phase: "convergent"
+  mode: "standard"
+  ems: 88
+  iteration: 1
+  history:
+    - { iteration: 1, phase: "convergent", ems: 60, questions: ["Who pays?", "When?"], responses: ["The shop", "In May"] }
+  created: "2026-01-08T10:00:00Z"
+  updated: "2026-01-08T10:00:00Z"
+"#;
+
+#[test]
+fn to_look_at_a_session_that_is_over_neither_opens_nor_weighs_it_and_to_answer_does() {
+    let table = Table::new().file(&path("their-shop"), FOREIGN);
+    let quiet = ["--continue", "their-shop", "--no-technique", "--no-suggest"];
+    let ended = table.talk(quiet, &["status", "ledger", "quit"]).exits(0);
+    says(&ended, &["The session is completed. Whatever you add opens it again."]);
+    let session = table.session_of("their-shop");
+    assert_eq!((&session["status"], &session["ems"]), (&"completed".into(), &88.into()));
+    assert!(!table.server.requests().iter().any(|request| task(request).starts_with("Take down")));
+    table.talk(quiet, &["the ledger keeps orders", "quit"]).exits(0);
+    assert_eq!(table.session_of("their-shop")["status"], "in_progress");
 }
 
 #[test]

@@ -98,7 +98,44 @@ pub(super) fn yaml(text: &str) -> Value {
 
 /// The task of a request to a large mind: what stands behind all that such requests share.
 pub(super) fn task(request: &Request) -> String {
-    request.prompt().split("# Your task\n\n").nth(1).unwrap_or_default().to_owned()
+    read(request).rsplit("# Your task\n\n").next().unwrap_or_default().to_owned()
+}
+
+/// What a large mind reads before it is told who it is: the subject and the conversation.
+pub(super) fn conversation(request: &Request) -> String {
+    read(request).split("# Who you are now").next().unwrap_or_default().trim().to_owned()
+}
+
+/// All that a request tells a model beside its system prompt.
+pub(super) fn read(request: &Request) -> String {
+    let text = |content: &Value| match content {
+        Value::Array(blocks) => {
+            blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n\n")
+        }
+        content => content.as_str().unwrap_or_default().to_owned(),
+    };
+    let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
+    let told = messages.iter().filter(|message| message["role"] == "user").map(|message| text(&message["content"]));
+    told.collect::<Vec<_>>().join("\n\n")
+}
+
+/// What the user said that a request wants taken down, and the subject where that is wanted, too.
+pub(super) fn last_words(request: &Request) -> Vec<String> {
+    let (all, task) = (read(request), task(request));
+    let Some(wanted) = task.lines().find(|line| line.starts_with("Take down what the user said last: ")) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    if wanted.contains("what the subject says") {
+        let subject = all.split("# The subject\n\n").nth(1).and_then(|rest| rest.lines().next());
+        found.extend(subject.map(str::to_owned));
+    }
+    let number = regex::Regex::new(r"\bU\d+").expect("a regular expression");
+    for name in number.find_iter(wanted) {
+        let told = all.split(&format!("\n{}: ", name.as_str())).nth(1).expect("it was told");
+        found.push(told.split("\n\n").next().unwrap_or_default().to_owned());
+    }
+    found
 }
 
 /// All that was said, in order.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::model::Brain;
-use super::table::{SLUG, TOPIC, path, task, yaml};
+use super::table::{SLUG, TOPIC, last_words, path, yaml};
 use crate::support::env::{Env, RUN};
 use crate::support::journal::Journal;
 use crate::support::model_server::{Gate, ModelServer, Request, Response};
@@ -73,8 +73,7 @@ fn play() -> (Env, ModelServer, Ended) {
     let gate = Gate::default();
     let held = gate.clone();
     let brain = Brain { claims: 60, ..Brain::default() };
-    let weighs =
-        |request: &Request| task(request).starts_with("Take down") && task(request).contains(&format!("A: {LAST}"));
+    let weighs = |request: &Request| last_words(request).iter().any(|words| words == LAST);
     let server = ModelServer::start(move |request| {
         let reply = Response::text(brain.reply(request).to_string());
         if weighs(request) { reply.held_by(&held) } else { reply }

@@ -13,19 +13,19 @@ use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Response};
 
 #[derive(Deserialize)]
-struct Case {
-    name: String,
+pub(super) struct Case {
+    pub(super) name: String,
     lang: String,
     topic: String,
-    script: Vec<Turn>,
+    pub(super) script: Vec<Turn>,
     facts: Vec<Fact>,
     must_contain: Vec<String>,
     traps: Vec<Trap>,
 }
 
 #[derive(Deserialize)]
-struct Turn {
-    says: String,
+pub(super) struct Turn {
+    pub(super) says: String,
 }
 
 #[derive(Deserialize)]
@@ -57,7 +57,7 @@ struct Count {
     misses: Vec<String>,
 }
 
-fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/worth/brainstorm");
     let mut paths: Vec<_> =
         std::fs::read_dir(folder).expect("the cases are there").map(|entry| entry.expect("an entry").path()).collect();
@@ -185,15 +185,15 @@ fn measure(config: Option<&str>) -> Count {
     sum
 }
 
-/// The figures as they were on 2026-11-24; the version before had 98 of 157 facts, and told 15 of 18 things that were taken back.
+/// The figures as they were on 2026-11-24; before there was a ledger, 98 of 157 facts were told, and 15 of 18 that were taken back.
 #[test]
 fn what_the_user_said_reaches_the_brief_and_what_they_took_back_does_not() {
     let sum = measure(None);
     assert!(sum.facts >= 150 && sum.revoked >= 15, "{sum:?}");
     assert!(sum.reached * 100 >= sum.facts * 95, "{}/{}: {:#?}", sum.reached, sum.facts, sum.misses);
     assert_eq!(sum.invented, 0, "{:#?}", sum.misses);
-    // What this model sees was taken back is told only where a sentence says so itself ("12 islands is insane"); two it does not see.
-    assert!(sum.told_all_the_same <= 7 && sum.trapped <= 1, "{:#?}", sum.misses);
+    // Two it does not see to be taken back ("And Snowflake: no.").
+    assert!(sum.told_all_the_same <= 2 && sum.trapped == 0, "{:#?}", sum.misses);
 }
 
 /// A small mind takes nothing back by itself (`/strike` does), and loses nothing.

@@ -161,3 +161,31 @@ fn a_persona_that_fails_is_named_and_the_others_go_on() {
     assert_eq!(session["metadata"]["errorCategories"][0]["who"], "QA Engineer");
     assert_eq!(turns(&session, "discussion").len(), 4);
 }
+
+/// A point of more letters than are quoted of it.
+const LONG: &str =
+    "Whoever renames a column of the ledger breaks the nightly export without hearing of it before morning";
+
+#[test]
+fn what_is_quoted_ends_with_a_whole_word_and_an_answers_schema_names_no_point() {
+    let brain = Brain { stand: stuck, ..Brain::default() };
+    let server = ModelServer::start(move |request| {
+        let mut value = brain.reply(request);
+        if !value["sure"].is_null() {
+            value["points"] = serde_json::json!([LONG]);
+        }
+        Response::text(value.to_string())
+    });
+    let table = Table { model: super::table::LARGE, ..Table::of(server) };
+    let ended = table.hold(&["--no-pause", "--cycles", "2"], &[]);
+    let said = super::table::said(&ended);
+    let quotes: Vec<&str> =
+        said.split("(\"").skip(1).filter_map(|rest| rest.split_once("…\")").map(|(quote, _)| quote)).collect();
+    assert!(quotes.iter().any(|quote| LONG.starts_with(quote)), "{quotes:?}");
+    for quote in quotes.into_iter().filter(|quote| LONG.starts_with(quote)) {
+        assert!(LONG[quote.len()..].starts_with(' '), "cut within a word: {quote}");
+    }
+    let written = table.prompts("The debate is over");
+    let schema = written[0].schema().to_string();
+    assert!(!schema.contains("\"P1\"") && schema.len() < 4000, "{} {schema}", schema.len());
+}

@@ -174,3 +174,75 @@ fn the_writer_takes_back_only_what_later_words_of_the_user_take_back() {
     );
     assert_eq!(list(&session["nietz"]["takenBack"]).len(), 1);
 }
+
+/// A council of a large mind that talks instead of answering where `refuses` says so, until it has come to its senses.
+fn once_stubborn(refuses: fn(&Request) -> bool) -> (Table, std::sync::Arc<std::sync::atomic::AtomicBool>) {
+    let sensible = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let (now, brain) = (sensible.clone(), Brain { stand: stuck, ..Brain::default() });
+    let server = ModelServer::start(move |request| {
+        let reply = brain.answer(request);
+        let bad = refuses(request) && !now.load(std::sync::atomic::Ordering::SeqCst);
+        if bad { Response::text("I would rather not.") } else { reply }
+    });
+    (Table { model: LARGE, ..Table::of(server) }, sensible)
+}
+
+/// The session of a fork of the council that was just held, which the model answers well.
+fn forked(table: &Table, sensible: &std::sync::atomic::AtomicBool) -> (serde_json::Value, usize) {
+    sensible.store(true, std::sync::atomic::Ordering::SeqCst);
+    let before = table.server.calls();
+    let ended = table.env.nietz(["fork", crate::support::env::RUN, "--json"]).var("NIETZ_RUN", "again").go();
+    (ended.result(), table.server.calls() - before)
+}
+
+fn writes_the_answer(request: &Request) -> bool {
+    !request.schema()["properties"]["tradeoffs"].is_null() && !request.schema()["properties"]["option"].is_null()
+}
+
+#[test]
+fn a_fork_asks_a_moderator_again_whose_reply_could_not_be_used() {
+    let (table, sensible) = once_stubborn(writes_the_answer);
+    let held = table.hold(&["--no-pause"], &[]).result();
+    assert_eq!(held["metadata"]["decision"]["composed"], true);
+    let (session, calls) = forked(&table, &sensible);
+    assert!(session["metadata"]["decision"]["composed"].is_null(), "{session}");
+    assert_eq!(calls, 2, "the answer, and dissent from another decision than the composed one");
+    // What was done stays as it was: only a fork is another run.
+    let again = table.env.nietz(["resume", crate::support::env::RUN, "--json"]).go().result();
+    assert_eq!(again["metadata"]["decision"]["composed"], true);
+}
+
+#[test]
+fn a_fork_asks_a_judge_again_whose_reply_could_not_be_used() {
+    let (table, sensible) = once_stubborn(|request| !request.schema()["properties"]["better"].is_null());
+    let held = table.hold(&["--no-pause", "--control"], &[]).result();
+    assert_eq!(held["metadata"]["control"]["verdict"], "none");
+    let (session, calls) = forked(&table, &sensible);
+    assert_eq!((&session["metadata"]["control"]["verdict"], calls), (&"equal".into(), 4));
+}
+
+fn is_qa_in_the_second_cycle(request: &Request) -> bool {
+    let prompt = whole(request);
+    prompt.contains("You are QA Engineer") && prompt.contains("\nCycle 2.")
+}
+
+#[test]
+fn a_fork_asks_a_member_again_whose_reply_could_not_be_used() {
+    let (table, sensible) = once_stubborn(is_qa_in_the_second_cycle);
+    let spoke = |session: &serde_json::Value| {
+        turns(session, "discussion").iter().filter(|turn| turn["relatedCycleOrRound"]["number"] == 2).count()
+    };
+    let held = table.hold(&["--no-pause", "--cycles", "2"], &[]).result();
+    assert_eq!(spoke(&held), 2);
+    assert_eq!(spoke(&forked(&table, &sensible).0), 3);
+}
+
+#[test]
+fn a_council_in_which_nobody_could_speak_is_resumed_with_those_who_can() {
+    let (table, sensible) = once_stubborn(|request| !request.schema()["properties"]["sure"].is_null());
+    let ended = table.hold(&["--no-pause"], &[]).exits(1);
+    assert_eq!(ended.failure(), "reply-invalid");
+    sensible.store(true, std::sync::atomic::Ordering::SeqCst);
+    let session = table.env.resume().go().result();
+    assert_eq!(session["status"], "completed", "all three are asked again, and the debate is held");
+}

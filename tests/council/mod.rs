@@ -9,6 +9,7 @@ mod debate;
 mod endings;
 mod heard;
 mod kept;
+mod look;
 pub(crate) mod model;
 mod rules;
 mod seats;

@@ -1,19 +1,16 @@
 --!strict
---- What all tools share: their shape, what a model has seen, and how paths and long texts are treated.
+--- What all tools of a worktree share: their shape, for whom they are made, and what an attempt has used.
 
 local git = require("@nietz/git")
 local llm = require("@nietz/llm")
 local nietz = require("@nietz")
-local text = require("@nietz/text")
+local source = require("./source")
 local workplace = require("../workplace")
 
 local kit = {}
 
---- The arguments of a call, which are valid by the tool's `parameters`.
-export type Arguments = { [string]: any }
-
---- The paths of the files that a model has read.
-export type Seen = { [string]: boolean }
+export type Arguments = source.Arguments
+export type Seen = source.Seen
 
 --- What an attempt has used, and how many of its calls may have changed files.
 export type Usage = {
@@ -76,17 +73,6 @@ export type Tool = {
 	run: (tree: git.Handle, arguments: Arguments, seen: Seen, desk: Desk) -> string,
 }
 
---- The most that a model is given of a file or a search at once, in bytes.
-kit.MOST_BYTES = 60000
-
---- Returns a text, cut where it is too long.
-function kit.shorten(value: string): string
-	if #value <= kit.MOST_BYTES then
-		return value
-	end
-	return text.truncate(value, kit.MOST_BYTES) .. `\n[cut here: {#value - kit.MOST_BYTES} bytes are left out; ask for a part of it]`
-end
-
 --- The weight of a token that the provider has read from its cache, in limits: about what providers ask for one.
 local CACHED_WEIGHT = 0.1
 
@@ -98,23 +84,6 @@ end
 --- Returns the tokens as limits count them: one that came from the provider's cache is a tenth of one.
 function kit.counted_tokens(used: Usage): number
 	return math.ceil(used.input - used.cached + used.cached * CACHED_WEIGHT + used.output)
-end
-
---- Returns a path without `./` in front.
-function kit.normalize(path: string): string
-	return (string.gsub(path, "^%./+", ""))
-end
-
---- Returns a glob that matches just this path.
-function kit.literal_glob(path: string): string
-	return (string.gsub(path, "[%[%]%*%?{}]", "[%0]"))
-end
-
---- Reads a file for a model, and remembers that it has seen it.
-function kit.read_file(tree: git.Handle, path: string, seen: Seen): string
-	local content = tree:read(path)
-	seen[kit.normalize(path)] = true
-	return content
 end
 
 return kit

@@ -2,7 +2,7 @@
 --- Long outputs of commands, as a model is shown them: the beginning, the end, and the lines between that tell of errors; and
 --- any part of the rest when it asks.
 
-local kit = require("./kit")
+local source = require("./source")
 local text = require("@nietz/text")
 
 local long_output = {}
@@ -82,7 +82,7 @@ function long_output.show(output: string, number: number): ({ string }?, string)
 end
 
 --- Returns a part of an output, or its lines that match, with their numbers.
-function long_output.page(lines: { string }, arguments: kit.Arguments): string
+function long_output.page(lines: { string }, arguments: source.Arguments): string
 	local from, most = arguments.from_line or 1, math.min(arguments.lines or MOST_LINES, MOST_LINES)
 	if from > #lines then
 		return `[it has {#lines} lines]`
@@ -93,8 +93,8 @@ function long_output.page(lines: { string }, arguments: kit.Arguments): string
 		if arguments.pattern ~= nil and text.search(lines[index], arguments.pattern) == nil then
 			continue
 		end
-		local line = `{index}\t{kit.shorten(lines[index])}`
-		if #shown == most or #shown > 0 and size + #line > kit.MOST_BYTES then
+		local line = `{index}\t{source.shorten(lines[index])}`
+		if #shown == most or #shown > 0 and size + #line > source.MOST_BYTES then
 			table.insert(shown, `[there are more of {#lines} lines: go on with from_line {index}]`)
 			break
 		end

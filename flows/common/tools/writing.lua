@@ -4,6 +4,7 @@
 local failure = require("../failure")
 local git = require("@nietz/git")
 local kit = require("./kit")
+local source = require("./source")
 local text = require("@nietz/text")
 
 local writing = {}
@@ -15,11 +16,11 @@ local MOST_FILES, MOST_EDITS = 50, 100
 --- has not read is not replaced.
 local function write_file(tree: git.Handle, path: string, content: string, seen: kit.Seen): string
 	local there, before = pcall(tree.read, tree, path)
-	if there and before ~= "" and not seen[kit.normalize(path)] then
+	if there and before ~= "" and not seen[source.normalize(path)] then
 		error(`{path} is there already, and you have not read it: read it first, or change a part with replace_in_file`, 0)
 	end
 	tree:write(path, content)
-	seen[kit.normalize(path)] = true
+	seen[source.normalize(path)] = true
 	if not there or before == "" or before == content then
 		return "written"
 	end
@@ -188,7 +189,7 @@ writing.TOOLS = {
 		run = function(tree, arguments, seen)
 			local paths = tree:apply(arguments.patch)
 			for _, path in paths do
-				seen[kit.normalize(path)] = true
+				seen[source.normalize(path)] = true
 			end
 			return `applied to {table.concat(paths, ", ")}`
 		end,
@@ -232,7 +233,7 @@ writing.TOOLS = {
 				return move.from
 			end, function(move): string
 				tree:rename(move.from, move.to)
-				seen[kit.normalize(move.to)] = seen[kit.normalize(move.from)]
+				seen[source.normalize(move.to)] = seen[source.normalize(move.from)]
 				return `moved to {move.to}`
 			end)
 		end,

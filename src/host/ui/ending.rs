@@ -199,6 +199,9 @@ fn by_model(spent: &[Spent]) -> Vec<Spent> {
     models
 }
 
+/// The widest table that names the one model of all rows in each of them: what fits a usual terminal.
+const WIDEST: usize = 79;
+
 /// Returns what each persona used of each model, in columns; nothing if there is only one row, as in the summary.
 fn table(spent: &[Spent], words: &Words) -> Vec<String> {
     let models = (spent.len() > MOST_ROWS).then(|| by_model(spent));
@@ -206,6 +209,16 @@ fn table(spent: &[Spent], words: &Words) -> Vec<String> {
     if spent.len() < 2 {
         return Vec::new();
     }
+    let lines = columns(spent, words, true);
+    let is_one = spent.iter().all(|other| other.model == spent[0].model && !other.label.is_empty());
+    match is_one && lines.iter().any(|line| line.width() > WIDEST) {
+        true => columns(spent, words, false),
+        false => lines,
+    }
+}
+
+/// Returns the rows of the table; `models` says whether they name the model beside who spoke.
+fn columns(spent: &[Spent], words: &Words, models: bool) -> Vec<String> {
     let priced = spent.iter().any(|spent| spent.cost.is_some());
     let rows: Vec<[String; 5]> = spent
         .iter()
@@ -217,6 +230,7 @@ fn table(spent: &[Spent], words: &Words) -> Vec<String> {
                 [format!("{} {into}", number(input, words)), format!("{} {}", number(output, words), words.tokens_out)];
             let what = match clean(&spent.label) {
                 label if label.is_empty() => clean(&spent.model),
+                label if !models => label,
                 label => format!("{label} ({})", clean(&spent.model)),
             };
             let cost = if priced { money(spent.cost, words) } else { String::new() };
@@ -339,6 +353,21 @@ mod tests {
         ");
         let one: Vec<Spent> = (0..20).map(|at| spent("a/big", &format!("goal {at}"), 3, Some(0.5))).collect();
         assert_eq!(text(&ending(EndStatus::Done, None, &one), "r1", &without_colour).lines().count(), 1);
+    }
+
+    #[test]
+    fn a_table_that_would_be_wider_than_a_terminal_names_its_one_model_in_no_row() {
+        let of = |label: &str| spent("anthropic/claude-sonnet-4-5", label, 12, Some(0.1234));
+        let done = text(
+            &ending(EndStatus::Done, None, &[of("Looking for what must be known"), of("QA")]),
+            "r1",
+            &without_colour,
+        );
+        assert_snapshot!(done, @r"
+        done in 3m12s · 24 calls · 24,680 tokens in, 4,200 out · $0.25
+          Looking for what must be known  12 calls  12,340 in  2,100 out  $0.12
+          QA                              12 calls  12,340 in  2,100 out  $0.12
+        ");
     }
 
     #[test]

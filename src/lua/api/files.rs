@@ -13,12 +13,18 @@ use crate::lua::request::Request;
 use crate::lua::vm::Vm;
 use crate::model::effect::Effect;
 use crate::model::effect::files::FileOp;
+use crate::model::effect::search::SearchPart;
 
 /// The highest number of a line that can be asked for.
 const MOST: f64 = 1e12;
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
-    Ok(ModuleBuilder::new(vm)?.effect("read", read)?.effect("read_lines", read_lines)?.effect("find", find)?.build())
+    Ok(ModuleBuilder::new(vm)?
+        .effect("read", read)?
+        .effect("read_lines", read_lines)?
+        .effect("find", find)?
+        .effect("grep", grep)?
+        .build())
 }
 
 fn read(lua: &Lua, values: MultiValue) -> Result<Request> {
@@ -49,4 +55,12 @@ fn present(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
 fn find(lua: &Lua, values: MultiValue) -> Result<Request> {
     let glob = Args::new(lua, "files.find", values).text(0)?;
     Ok(Request::Effect(Box::new(Effect::Files(FileOp::Find { glob })), convert::to_lua))
+}
+
+fn grep(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let part = !matches!(values.get(2), None | Some(LuaValue::Nil));
+    let args = Args::new(lua, "files.grep", values);
+    let (pattern, glob) = (args.text(0)?, args.maybe_text(1)?);
+    let part = if part { args.data(2, "part")? } else { SearchPart::default() };
+    Ok(Request::Effect(Box::new(Effect::Files(FileOp::Grep { pattern, glob, part })), convert::to_lua))
 }

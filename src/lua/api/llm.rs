@@ -26,6 +26,7 @@ use crate::schema::source;
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let native = ModuleBuilder::new(vm)?
         .effect("call", call)?
+        .effect("unusable", unusable)?
         .effect("approve", approve)?
         .effect("attach", attach)?
         .pure("given", given)?
@@ -277,6 +278,14 @@ fn approve(lua: &Lua, values: MultiValue) -> Result<Request> {
     }))
     .map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
     ui::question(question)
+}
+
+/// Says that the last so many calls brought no reply that can be used, and why.
+fn unusable(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "llm.chat", values);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let calls = args.number(0)? as usize;
+    Ok(Request::Unusable { calls, why: args.text(1)? })
 }
 
 /// Reads a file of the workspace that is to go with a message.

@@ -26,8 +26,10 @@ use crate::lua::{api, error_values, vm_errors};
 use crate::model::effect::Effect;
 use crate::model::event::RunVerdict;
 
+mod failures;
 mod limits;
 
+use failures::TaskFailure;
 use limits::{Limit, LimitKind};
 
 /// How a flow ended.
@@ -55,22 +57,8 @@ struct FlowTask {
     finish: OutcomeToLua,
     /// The last failures that the task was given, until it has shown that it goes on.
     failed: Option<TaskFailure>,
-}
-
-/// Failures of effects that reached a task: of its own effects, or of those that ended a task it waits for.
-#[derive(Clone)]
-struct TaskFailure {
-    keys: Vec<EffectKey>,
-    code: Code,
-    message: String,
-    /// The task was given another outcome since then.
-    went_on: bool,
-}
-
-impl TaskFailure {
-    fn new(keys: Vec<EffectKey>, failure: &Failure) -> TaskFailure {
-        TaskFailure { keys, code: failure.code, message: failure.message.clone(), went_on: false }
-    }
+    /// The model calls of the task, in order.
+    calls: Vec<EffectKey>,
 }
 
 /// Who waits for a task's result.
@@ -136,6 +124,8 @@ pub struct Scheduler<'a> {
     parked: Option<Failure>,
     /// The last one that the flow gave.
     verdict: Option<RunVerdict>,
+    /// The model calls that brought no reply that can be used.
+    unusable: Vec<EffectKey>,
 }
 
 impl<'a> Scheduler<'a> {
@@ -154,6 +144,7 @@ impl<'a> Scheduler<'a> {
             gatherings: HashMap::new(),
             parked: None,
             verdict: None,
+            unusable: Vec::new(),
         }
     }
 
@@ -222,7 +213,8 @@ impl<'a> Scheduler<'a> {
         self.next_id += 1;
         let thread =
             self.vm.lua.create_thread(self.vm.bridge.guard.clone()).map_err(|error| vm_errors::from_error(&error))?;
-        self.tasks.insert(id, FlowTask { thread, scope, role, finish: outcome_to_nil, failed: None });
+        self.tasks
+            .insert(id, FlowTask { thread, scope, role, finish: outcome_to_nil, failed: None, calls: Vec::new() });
         self.ready.push_back((id, TaskInput::Begin(run, argument)));
         Ok(id)
     }
@@ -279,6 +271,10 @@ impl<'a> Scheduler<'a> {
                 self.verdict = Some(verdict);
                 self.answer(id, Ok(LuaValue::Nil)).map(|()| None)
             }
+            Some(Request::Unusable { calls, why }) => {
+                self.note_unusable(id, calls, why);
+                self.answer(id, Ok(LuaValue::Nil)).map(|()| None)
+            }
             Some(Request::Stop(name)) => self.stop_scopes(id, &name).map(|()| None),
             Some(Request::All { tasks, settle }) => self.spawn_all(id, tasks, settle).map(|()| None),
             Some(Request::Scope { name, run, limit }) => self.scope(id, &name, run, limit).map(|()| None),
@@ -291,7 +287,14 @@ impl<'a> Scheduler<'a> {
         if stoppable && self.is_stopped(&scope) {
             return self.deliver(id, None, Err(limits::stopped()));
         }
-        match self.gate.admit(&scope, effect)? {
+        let is_call = matches!(effect, Effect::Chat(_));
+        let admission = self.gate.admit(&scope, effect)?;
+        if let (Admission::Recorded(_, key, _) | Admission::Live(LiveEffect { key, .. }), true) = (&admission, is_call)
+            && let Some(task) = self.tasks.get_mut(&id)
+        {
+            task.calls.push(*key);
+        }
+        match admission {
             Admission::Now(outcome) => self.deliver(id, None, outcome),
             Admission::Recorded(slot, key, outcome) => {
                 self.recorded.insert(slot, (id, key, outcome));
@@ -423,22 +426,6 @@ impl<'a> Scheduler<'a> {
         self.answer(id, answer)
     }
 
-    /// Returns the keys of the failed effects that ended a task with this failure.
-    fn escaped_failures(&self, task: &FlowTask, failure: &Failure) -> Vec<EffectKey> {
-        let same = |it: &&TaskFailure| !it.went_on || it.code == failure.code && it.message == failure.message;
-        task.failed.as_ref().filter(same).map(|failed| failed.keys.clone()).unwrap_or_default()
-    }
-
-    /// Notes in a task the failed effects that ended a task it waits for.
-    fn note_escaped(&mut self, id: Id, keys: Vec<EffectKey>, failure: Option<&Failure>) {
-        if let Some(task) = self.tasks.get_mut(&id) {
-            match failure {
-                Some(failure) if !keys.is_empty() => task.failed = Some(TaskFailure::new(keys, failure)),
-                _ => task.failed.iter_mut().for_each(|failed| failed.went_on = true),
-            }
-        }
-    }
-
     fn answer(&mut self, id: Id, answer: Result<LuaValue>) -> Result<()> {
         let answer = match answer {
             Ok(value) => TaskInput::Value(value),
@@ -489,9 +476,15 @@ impl<'a> Scheduler<'a> {
         let escaped = failure.as_ref().map(|failure| self.escaped_failures(&task, failure)).unwrap_or_default();
         match task.role {
             TaskRole::Root => Ok(Some(match (result, failure) {
-                (Ok(value), _) => LuaOutcome::Returned(value, self.verdict.take()),
+                (Ok(value), _) => {
+                    // A fork asks for them again; the run that is done stays as it is.
+                    self.gate.set_void(std::mem::take(&mut self.unusable));
+                    LuaOutcome::Returned(value, self.verdict.take())
+                }
                 (Err(raised), failure) => {
-                    self.gate.set_void_failures(escaped);
+                    let by_reply = failure.as_ref().is_some_and(|failure| failure.code == Code::ReplyInvalid);
+                    let unusable = escaped.is_empty() && by_reply;
+                    self.gate.set_void(if unusable { std::mem::take(&mut self.unusable) } else { escaped });
                     LuaOutcome::Raised(failure.unwrap_or_else(|| self.failure(&raised)))
                 }
             })),

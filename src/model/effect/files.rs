@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::search::{Matches, SearchPart};
 use super::{EffectFacts, Recovery, ReplayClass, plain};
 use crate::model::attachment::AttachedFile;
 use crate::model::permission::Permission;
@@ -20,6 +21,14 @@ pub enum FileOp {
     Attach { path: String },
     /// Finds the files of the workspace whose paths match a glob.
     Find { glob: String },
+    /// Finds the lines that match a regular expression in the files that `Find` finds.
+    Grep {
+        pattern: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        glob: Option<String>,
+        #[serde(default, skip_serializing_if = "SearchPart::is_usual")]
+        part: SearchPart,
+    },
 }
 
 /// The outcome of a request.
@@ -33,6 +42,7 @@ pub enum FileOutcome {
     /// `None` if there is no such file.
     Attach(Option<AttachedFile>),
     Find(FoundFiles),
+    Grep(Matches),
 }
 
 /// A file that was read.
@@ -103,6 +113,10 @@ impl EffectFacts for FileOp {
             | FileOp::ReadLines { path: text, .. }
             | FileOp::Attach { path: text }
             | FileOp::Find { glob: text } => cleaner.text(text),
+            FileOp::Grep { pattern, glob, .. } => {
+                cleaner.text(pattern);
+                glob.iter_mut().for_each(|glob| cleaner.text(glob));
+            }
         }
     }
 }

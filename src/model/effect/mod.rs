@@ -25,6 +25,7 @@ pub(crate) mod files;
 pub mod git;
 pub(crate) mod notify;
 mod resources;
+pub mod search;
 pub(crate) mod time;
 pub(crate) mod ui;
 pub mod worktree;

@@ -171,7 +171,7 @@ fn money(cost: Option<f64>, w: &Value) -> String {
     }
 }
 
-fn duration(milliseconds: u64) -> String {
+pub(super) fn duration(milliseconds: u64) -> String {
     match milliseconds {
         0..1_000 => format!("{milliseconds} ms"),
         1_000..120_000 => format!("{:.1} s", milliseconds as f64 / 1e3),

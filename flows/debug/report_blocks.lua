@@ -27,7 +27,9 @@ local function score_bars(session: any, own: any): nietz.Block
 	local bars = {}
 	for _, score in SCORES do
 		local why = (own.scores or {})[score.field]
-		local turns = if why ~= nil and #why.turns > 0 then ` (turns {table.concat(why.turns, ", ")})` else ""
+		local turns = if why ~= nil and #why.turns > 0
+			then ` ({if #why.turns == 1 then "turn" else "turns"} {table.concat(why.turns, ", ")})`
+			else ""
 		local note = if why ~= nil then why.reason .. turns else nil
 		table.insert(bars, { name = score.name, value = session.skillScores[score.field], note = note })
 	end

@@ -37,15 +37,19 @@ fn server(answer: impl Fn(&str, &Request, &Chance) -> Response + Send + Sync + '
         let model = request.body["model"].as_str().unwrap_or_default();
         let response = answer(model, request, &chance);
         let much = if model == "dear" { 2 } else { 1 };
-        let slow = if model == "dear" { 60 } else { 0 };
+        let slow = if model == "dear" { 150 } else { 0 };
         response
             .usage(much * (900 + chance.below(200)), much * (90 + chance.below(20)))
             .delay(Duration::from_millis(slow + chance.below(5)))
     })
 }
 
+fn is_measured() -> bool {
+    std::env::var_os("NIETZ_TEST_WHOLE").is_some()
+}
+
 fn count() -> usize {
-    if std::env::var_os("NIETZ_TEST_WHOLE").is_some() { 20 } else { 3 }
+    if is_measured() { 20 } else { 3 }
 }
 
 /// Compares each of these runs with the models. Returns, by model, in how many of them something was found, and by what.
@@ -57,8 +61,10 @@ fn found(env: &Env, runs: &[String], models: &str) -> Vec<(Value, usize)> {
         let each = model["each"].as_array().expect("runs");
         // Half as much again is more than chance does here.
         let much = |value: &Value| value.as_f64().is_some_and(|ratio| ratio > 1.5);
+        // What a call takes on a machine that has other work says nothing.
+        let is_slower = |one: &Value| !is_measured() || much(&one["slower"]);
         let is_found = |one: &&Value| {
-            one["lost"].as_array().is_some_and(|lost| !lost.is_empty()) || much(&one["dearer"]) && much(&one["slower"])
+            one["lost"].as_array().is_some_and(|lost| !lost.is_empty()) || much(&one["dearer"]) && is_slower(one)
         };
         let found = each.iter().filter(is_found).count();
         println!(
@@ -79,7 +85,16 @@ fn keep_page(env: &Env, runs: &[String]) {
     let Some(folder) = std::env::var_os("NIETZ_TEST_PAGES") else { return };
     let page = std::path::PathBuf::from(folder).join("comparison.html");
     let page = page.to_str().expect("UTF-8");
-    let models = ["--models", "openai/same,openai/drops,openai/dear", "--judge", "openai/judge", "--at-least", "0.9", "-o", page];
+    let models = [
+        "--models",
+        "openai/same,openai/drops,openai/dear",
+        "--judge",
+        "openai/judge",
+        "--at-least",
+        "0.9",
+        "-o",
+        page,
+    ];
     let words = ["compare"].into_iter().chain(runs.iter().map(String::as_str)).chain(models);
     env.nietz(words).patient().go().exits(8);
 }
@@ -96,8 +111,10 @@ fn a_council_whose_minority_is_silent_is_found() {
         let properties = &request.schema()["properties"];
         if model == "judge" {
             let better = if chance.below(3) == 0 { "tie" } else { "A" };
-            let said = json!({ "reason": "It says what to do next, and what that costs.", "better": better, "holds": true });
-            let asked = properties.as_object().into_iter().flatten().map(|(name, _)| (name.clone(), said[name].clone()));
+            let said =
+                json!({ "reason": "It says what to do next, and what that costs.", "better": better, "holds": true });
+            let asked =
+                properties.as_object().into_iter().flatten().map(|(name, _)| (name.clone(), said[name].clone()));
             return Response::text(asked.collect::<serde_json::Map<_, _>>().into_iter().collect::<Value>().to_string());
         }
         let is_silent = model == "drops" && !properties["dissents"].is_null() && chance.below(100) < BAD;

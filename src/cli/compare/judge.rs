@@ -105,12 +105,23 @@ impl Judge<'_> {
 /// Returns a text without the names of these models: who judges does not know who wrote it.
 pub(super) fn blind(text: &str, models: &[&str]) -> String {
     let bare = models.iter().filter_map(|model| model.rsplit('/').next()).filter(|name| name.len() >= SHORTEST_NAME);
-    models
-        .iter()
-        .copied()
-        .filter(|model| !model.is_empty())
-        .chain(bare)
-        .fold(text.to_owned(), |text, name| text.replace(name, HIDDEN))
+    let names = models.iter().copied().filter(|model| !model.is_empty()).chain(bare);
+    names.fold(text.to_owned(), |text, name| without(&text, name))
+}
+
+/// Returns a text without a name, where it stands by itself and is no part of another word.
+fn without(text: &str, name: &str) -> String {
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let (mut out, mut from) = (String::with_capacity(text.len()), 0);
+    for (at, found) in text.match_indices(name) {
+        let (before, behind) = (&text[..at], &text[at + found.len()..]);
+        if !before.ends_with(is_of_word) && !behind.starts_with(is_of_word) {
+            out.push_str(&text[from..at]);
+            out.push_str(HIDDEN);
+            from = at + found.len();
+        }
+    }
+    out + &text[from..]
 }
 
 /// Returns what a run was asked, in the words of who asked.
@@ -130,5 +141,6 @@ mod tests {
     fn who_judges_reads_no_names_of_models() {
         assert_eq!(blind("I am gpt-x of openai/gpt-x.", &["openai/gpt-x", "anthropic/o3"]), "I am [model] of [model].");
         assert_eq!(blind("o3 stands", &["anthropic/o3", ""]), "o3 stands");
+        assert_eq!(blind("the latest test, tested", &["openai/test"]), "the latest [model], tested");
     }
 }

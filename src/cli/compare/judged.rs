@@ -7,25 +7,31 @@ use super::outcome::{CheckHeld, Outcome};
 use crate::error::Result;
 use crate::report::RunHistory;
 
-/// Returns what the judge is asked of the flow's checks about what came out of a run.
-pub(super) fn check_questions(recorded: &Recorded, outcome: &Outcome) -> Vec<JudgedText> {
+/// Returns what the judge is asked of the flow's checks about what came out with a model.
+pub(super) fn check_questions(recorded: &Recorded, model: Option<&str>, outcome: &Outcome) -> Vec<JudgedText> {
     let questions = recorded.session.flow.judged_checks();
+    let models: Vec<&str> = [recorded.history.model.as_deref(), model].into_iter().flatten().collect();
     let question = |(_, question): (&str, &str)| JudgedText {
-        asked: asked(&recorded.history),
-        one: outcome.whole(),
+        asked: blind(&asked(&recorded.history), &models),
+        one: blind(&outcome.whole(), &models),
         two: None,
         question: Some(question.to_owned()),
     };
     if outcome.status == "done" { questions.map(question).collect() } else { Vec::new() }
 }
 
-/// Has the flow's questions answered about what came out of a run; of one that is not done, nothing holds.
+/// Has the flow's questions answered about what came out with a model; of a run that is not done, nothing holds.
 ///
 /// # Errors
 ///
 /// As [`Judge::verdicts`].
-pub(super) fn checks(judge: &Judge<'_>, recorded: &Recorded, outcome: &Outcome) -> Result<Vec<CheckHeld>> {
-    let verdicts = judge.verdicts(&check_questions(recorded, outcome))?;
+pub(super) fn checks(
+    judge: &Judge<'_>,
+    recorded: &Recorded,
+    model: Option<&str>,
+    outcome: &Outcome,
+) -> Result<Vec<CheckHeld>> {
+    let verdicts = judge.verdicts(&check_questions(recorded, model, outcome))?;
     let names = recorded.session.flow.judged_checks().map(|(name, _)| name.to_owned());
     Ok(names.zip(verdicts).map(|(name, said)| (name, said.verdict == "yes")).collect())
 }
@@ -52,13 +58,13 @@ pub(super) fn texts(
     if one.is_empty() {
         return Ok(None);
     }
-    if one == two {
-        return Ok(Some((Preference::Tie, Vec::new())));
-    }
     if two.is_empty() {
         return Ok(Some((Preference::Worse, Vec::new())));
     }
     let pair = pair(recorded, &one, [recorded.history.model.as_deref(), history.model.as_deref()], &two);
+    if pair.two.as_ref() == Some(&pair.one) {
+        return Ok(Some((Preference::Tie, Vec::new())));
+    }
     let said = judge.verdicts(&[pair])?.into_iter().next();
     Ok(said.map(|said| {
         let preference = match said.verdict.as_str() {

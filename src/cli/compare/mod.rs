@@ -109,7 +109,7 @@ pub(super) fn run(machine: &Machine, args: &CompareArgs) -> Result<Exit> {
     }
     if let Some(judge) = &judge {
         for base in &mut bases {
-            let held = judged::checks(judge, &base.recorded, &base.outcome)?;
+            let held = judged::checks(judge, &base.recorded, None, &base.outcome)?;
             base.outcome.checks.extend(held);
         }
     }
@@ -143,7 +143,7 @@ fn compare(kept: &Kept<'_>, judge: Option<&Judge<'_>>, base: &Base, (model, numb
     let history = fork.history(kept, &base.recorded)?;
     let mut other = Outcome::of(&base.recorded, &history)?;
     if let Some(judge) = judge {
-        other.checks.extend(judged::checks(judge, &base.recorded, &other)?);
+        other.checks.extend(judged::checks(judge, &base.recorded, history.model.as_deref(), &other)?);
     }
     let judged = match judge {
         Some(judge) => judged::texts(judge, (&base.recorded, &base.outcome), (&history, &other))?,

@@ -44,9 +44,9 @@ pub(super) fn show(args: &CompareArgs, kept: &Kept<'_>, judge: Option<&Judge<'_>
     let mut all = Vec::new();
     let mut of_judge = Takes { cost: Some(0.0), ..Takes::default() };
     let judge_price = judge.and_then(|judge| client.price(judge.model));
-    let mut read = |judge: &Judge<'_>, texts: Vec<JudgedText>| {
+    let mut read = |judge: &Judge<'_>, texts: Vec<JudgedText>, are_there: bool| {
         of_judge.runs += usize::from(!texts.is_empty());
-        if judge.is_done(&texts) {
+        if are_there && judge.is_done(&texts) {
             of_judge.done += usize::from(!texts.is_empty());
             return;
         }
@@ -57,7 +57,9 @@ pub(super) fn show(args: &CompareArgs, kept: &Kept<'_>, judge: Option<&Judge<'_>
         }
     };
     for base in bases {
-        judge.into_iter().for_each(|judge| read(judge, judged::check_questions(&base.recorded, &base.outcome)));
+        judge
+            .into_iter()
+            .for_each(|judge| read(judge, judged::check_questions(&base.recorded, None, &base.outcome), true));
     }
     for model in &args.models {
         let mut takes = Takes { cost: Some(0.0), ..Takes::default() };
@@ -79,12 +81,15 @@ pub(super) fn show(args: &CompareArgs, kept: &Kept<'_>, judge: Option<&Judge<'_>
                 if let Some(judge) = judge {
                     // Texts that are not there yet are taken to be as long.
                     let other = forked.as_ref().unwrap_or(&base.outcome);
-                    read(judge, judged::check_questions(&base.recorded, other));
+                    let onto = done.as_ref().and_then(|done| done.model.as_deref());
+                    let questions = judged::check_questions(&base.recorded, onto.or(Some(model.as_str())), other);
+                    read(judge, questions, done.is_some());
                     let (one, two) = (base.outcome.text(), other.text());
-                    let models = [history.model.as_deref(), done.as_ref().and_then(|done| done.model.as_deref())];
-                    let is_judged = !one.is_empty() && !two.is_empty() && (one != two || done.is_none());
-                    let pair = || judged::pair(&base.recorded, &one, models, &two);
-                    read(judge, is_judged.then(pair).into_iter().collect());
+                    let models = [history.model.as_deref(), onto];
+                    let pair = judged::pair(&base.recorded, &one, models, &two);
+                    let is_judged =
+                        !one.is_empty() && !two.is_empty() && (pair.two.as_ref() != Some(&pair.one) || done.is_none());
+                    read(judge, is_judged.then_some(pair).into_iter().collect(), done.is_some());
                 }
             }
         }

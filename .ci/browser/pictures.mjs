@@ -1,5 +1,5 @@
 // Makes small pictures of pages, for a README:
-//   node pictures.mjs FOLDER PAGE[#PLACE]…
+//   node pictures.mjs FOLDER PAGE[@SELECTOR]…      (what the selector names stands in the middle)
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -12,9 +12,9 @@ const browser = await chromium.launch({ executablePath: program.find(existsSync)
 const page = await browser.newPage({ viewport: { width: 960, height: 640 }, colorScheme: 'light' });
 let wrong = 0;
 for (const given of pages) {
-  const [file, place] = given.split('#');
+  const [file, place] = given.split('@');
   await page.goto(`file://${resolve(file)}`);
-  if (place) await page.evaluate(id => document.getElementById(id).scrollIntoView(), place);
+  if (place) await page.evaluate(place => document.querySelector(place).scrollIntoView({ block: 'center' }), place);
   const path = `${folder}/${basename(file, '.html')}.png`;
   await page.screenshot({ path });
   const { size } = statSync(path);

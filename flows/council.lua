@@ -25,6 +25,7 @@ local plain = require("./council/plain")
 local random = require("@nietz/random")
 local report = require("./council/report")
 local rules = require("./council/rules")
+local run_checks = require("./council/run_checks")
 local selection = require("./council/selection")
 local session = require("./council/session")
 local text = require("@nietz/text")
@@ -240,5 +241,7 @@ return nietz.flow({
 		},
 	},
 	report = report.blocks,
+	checks = run_checks.ALL,
+	compared = run_checks.compared,
 	run = run,
 })

@@ -21,6 +21,7 @@ local recall = require("./common/memory/recall")
 local records = require("./debug/records")
 local report_blocks = require("./debug/report_blocks")
 local rules = require("./debug/rules")
+local run_checks = require("./debug/run_checks")
 local session = require("./debug/session")
 local text = require("@nietz/text")
 local translations = require("./common/translations")
@@ -157,5 +158,7 @@ return nietz.flow({
 		},
 	},
 	report = report_blocks.of,
+	checks = run_checks.ALL,
+	compared = run_checks.compared,
 	run = run,
 })

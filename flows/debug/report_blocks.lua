@@ -1,6 +1,6 @@
 --!strict
---- What `nietz report` shows of a debugging session: how it ended, what is known of the bug, each turn with its tags, and how
---- the developer reasoned.
+--- What `nietz report` shows of a debugging session: how it ended, what is known of the bug, each turn with its tags, how
+--- the developer reasoned, and how that went over their sessions.
 
 local nietz = require("@nietz")
 
@@ -13,6 +13,9 @@ local SCORES = {
 	{ name = "speed to the root cause", field = "rootCauseSpeed" },
 }
 
+--- How many sessions a curve shows.
+local MOST_SESSIONS = 20
+
 --- What stands in the ledger, with the titles of its parts.
 local LEDGER = {
 	{ title = "Seen", field = "seen" },
@@ -24,7 +27,9 @@ local function score_bars(session: any, own: any): nietz.Block
 	local bars = {}
 	for _, score in SCORES do
 		local why = (own.scores or {})[score.field]
-		local turns = if why ~= nil and #why.turns > 0 then ` (turns {table.concat(why.turns, ", ")})` else ""
+		local turns = if why ~= nil and #why.turns > 0
+			then ` ({if #why.turns == 1 then "turn" else "turns"} {table.concat(why.turns, ", ")})`
+			else ""
 		local note = if why ~= nil then why.reason .. turns else nil
 		table.insert(bars, { name = score.name, value = session.skillScores[score.field], note = note })
 	end
@@ -53,6 +58,40 @@ local function ledger(known: any): nietz.Block?
 	end
 	local columns = { "", "in the developer's words", "from", "moved by" }
 	return { type = "table", title = "What is known of the bug", columns = columns, rows = rows } :: any
+end
+
+--- Returns how the scores went over the last sessions that ended, this one among them, as its run found them; nil where there are
+--- not two.
+local function growth(run: nietz.Recorded): nietz.Block?
+	local all: { any }, seen: { [string]: boolean } = {}, {}
+	local scanned = (run.scanned.sessions or {}) :: { any }
+	for _, found in scanned do
+		local value = found.value
+		local ended = value ~= nil and (value.state == nil or value.state == "ended")
+		if ended and type(value.scores) == "table" and type(value.timestamp) == "string" and not seen[value.id] then
+			seen[value.id] = true
+			table.insert(all, value)
+		end
+	end
+	if #all < 2 then
+		return nil
+	end
+	table.sort(all, function(a: any, b: any): boolean
+		return a.timestamp < b.timestamp or a.timestamp == b.timestamp and a.id < b.id
+	end)
+	local steps: { string }, lines: { any } = {}, {}
+	local first = math.max(1, #all - MOST_SESSIONS + 1)
+	for index = first, #all do
+		table.insert(steps, string.sub(all[index].timestamp, 1, 10))
+	end
+	for _, score in SCORES do
+		local values = {}
+		for index = first, #all do
+			table.insert(values, all[index].scores[score.field])
+		end
+		table.insert(lines, { name = score.name, values = values })
+	end
+	return { type = "curve", title = `Growth over {#steps} sessions (of 10)`, steps = steps, lines = lines, most = 10 } :: any
 end
 
 --- Returns the blocks of a session.
@@ -84,6 +123,10 @@ function report_blocks.of(run: nietz.Recorded): { nietz.Block }
 	-- A session that is open, or ended without an answer, has scores that say nothing.
 	if own.state == "ended" or own.state == nil then
 		table.insert(blocks, score_bars(session, own))
+	end
+	local grown = growth(run)
+	if grown ~= nil then
+		table.insert(blocks, grown)
 	end
 	if #session.transcript > 0 then
 		table.insert(blocks, turns(session))

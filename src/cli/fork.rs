@@ -1,6 +1,6 @@
 //! `nietz fork RUN` starts a new run from a recorded one; `nietz why RUN EFFECT` explains whether an effect is done again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value;
@@ -34,7 +34,7 @@ use crate::run::session::Session;
 /// Start a new run from a recorded one: only what a change touches is done, asked and paid for
 #[derive(Args)]
 pub(super) struct ForkArgs {
-    /// The run's id, or a part of it that only one has
+    /// The run's id, or a part of it that only one has; with --into also the file of a cassette
     run: String,
     /// Do this effect anew, and all that were asked for after it: a line or a key of `nietz log`
     #[arg(long, value_name = "EFFECT")]
@@ -75,13 +75,24 @@ pub(super) struct WhyArgs {
 
 pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
     let runs = machine.runs();
-    let id = runs.find(Some(&args.run))?;
-    let journal = runs.journal(&id);
+    let cassette = args.into.is_some() && args.run.ends_with(".jsonl") && Path::new(&args.run).is_file();
+    let (id, journal) = match cassette {
+        true => (args.run.clone(), PathBuf::from(&args.run)),
+        false => runs.find(Some(&args.run)).map(|id| (id.clone(), runs.journal(&id)))?,
+    };
     let replay::JournalEnds { open, first, .. } = replay::read_ends(&journal)?;
-    let origin = runs.origin(&id, &first);
-    let (session, begin, front) = match foreign::terms(machine, "fork", (&id, &open, origin), args.words)? {
+    // Of a cassette, what was asked is taken, and nothing that it was allowed.
+    let terms = match cassette {
+        true => Terms::Own,
+        false => foreign::terms(machine, "fork", (&id, &open, runs.origin(&id, &first)), args.words)?,
+    };
+    let (session, begin, front) = match terms {
         Terms::Own => {
-            let session = Session::load(machine, machine.find_flow(&open.source)?)?;
+            let located = match cassette {
+                true => replay::flow_of(&machine.workspace, &open)?,
+                false => machine.find_flow(&open.source)?,
+            };
+            let session = Session::load(machine, located)?;
             let mut params = open.params.clone();
             let command = session.flow.command(open.command.as_deref())?;
             let texts = set(machine, &session.flow, command, (&mut params, open.origins), &args.set)?;
@@ -125,7 +136,9 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
         Some(folder) => {
             std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
             let folder = folder.canonicalize().map_err(|error| Failure::io(folder, "find", &error))?;
-            let mut source = ReplaySource::new(&journal, ReplayMode::WhatWasSaid)?;
+            // What a cassette found around it is nowhere else.
+            let mode = if cassette { ReplayMode::AllButDocuments } else { ReplayMode::WhatWasSaid };
+            let mut source = ReplaySource::new(&journal, mode)?;
             before.map_or(Ok(()), |line| source.forget_from(line))?;
             (folder, None, source)
         }
@@ -137,7 +150,7 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
         budget: begin.budget.replaced(args.budget.budget()?),
         grants: args.grants.added_to(begin.grants),
         fork,
-        files_from: Some(runs.folder_of(&id)),
+        files_from: (!cassette).then(|| runs.folder_of(&id)),
         replay_source: Some(source),
         ..begin
     };

@@ -23,8 +23,9 @@ use crate::model::digest::Digest;
 /// The folder of records below the user's folder for state, and the file with the key in it.
 const FOLDER: &str = "runs";
 const KEY: &str = "key";
-/// The folder of answers, beside that of records.
+/// The folders of answers and of tags, beside that of records.
 const ANSWERS: &str = "answers";
+const TAGS: &str = "tags";
 /// Domain separation: key and MACs are valid for this purpose only.
 const KEY_CONTEXT: &str = "nietz 2026-11 key of records of runs";
 const RECORD_CONTEXT: &str = "nietz 2026-11 record of a run";
@@ -71,6 +72,11 @@ impl RunRecords {
     /// Returns the folder of the records, and of the key.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Returns the folder of the tags of runs.
+    pub(super) fn tags(&self) -> PathBuf {
+        self.folder.with_file_name(TAGS)
     }
 
     /// Tells by its name whether a file of that folder is a record.

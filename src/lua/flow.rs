@@ -9,7 +9,7 @@ use crate::engine::gate::Gate;
 use crate::error::{Code, Failure, Place, Result, nearest};
 use crate::lua::api::{Context, DeclaredCollections, GivenAttachments, HostApi, OnlyLooks, is_flow};
 use crate::lua::limits::FlowLimits;
-use crate::lua::manifest::{DeclaredCollection, FlowCommand, Manifest};
+use crate::lua::manifest::{DeclaredCollection, FlowCommand, Manifest, RunCheck};
 use crate::lua::scheduler::{Interrupts, LuaOutcome, Scheduler};
 use crate::lua::vm::Vm;
 use crate::lua::{convert, error_values, modules, vm_errors};
@@ -244,15 +244,34 @@ impl Flow {
         self.manifest.report.as_ref().map_or(Ok(Value::Null), |report| self.pure(report, run))
     }
 
-    /// Returns by name which of the flow's checks hold for a run: those that return `true`.
+    /// Returns which of the flow's computed checks hold for a run, by their names: those that return `true`.
     ///
     /// # Errors
     ///
     /// As [`Flow::report`].
-    pub fn checks(&self, run: &Value) -> Result<Value> {
-        let checks = self.manifest.checks.iter();
-        let held = checks.map(|(name, check)| Ok((name.clone(), Value::from(self.pure(check, run)? == true))));
-        held.collect::<Result<serde_json::Map<String, Value>>>().map(Value::Object)
+    pub fn computed_checks(&self, run: &Value) -> Result<Vec<(String, bool)>> {
+        let computed = self.manifest.checks.iter().filter_map(|(name, check)| match check {
+            RunCheck::Computed(check) => Some((name, check)),
+            RunCheck::Judged(_) => None,
+        });
+        computed.map(|(name, check)| Ok((name.clone(), self.pure(check, run)? == true))).collect()
+    }
+
+    /// Returns what the flow wants a judge to be asked about its runs: names and questions.
+    pub fn judged_checks(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.manifest.checks.iter().filter_map(|(name, check)| match check {
+            RunCheck::Judged(question) => Some((name.as_str(), question.as_str())),
+            RunCheck::Computed(_) => None,
+        })
+    }
+
+    /// Returns what of a run is held against others: its result, unless the flow says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`Flow::report`].
+    pub fn compared(&self, run: &Value) -> Result<Value> {
+        self.manifest.compared.as_ref().map_or_else(|| Ok(run["result"].clone()), |compared| self.pure(compared, run))
     }
 
     /// Runs a function that must not perform effects.

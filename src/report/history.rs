@@ -188,8 +188,31 @@ impl RunHistory {
             .collect();
         json!({
             "run": self.run, "command": self.command, "params": self.params, "lang": self.lang, "started": self.started,
-            "status": self.status, "result": self.result, "documents": documents,
+            "status": self.status, "result": self.result, "documents": documents, "scanned": self.scanned(),
         })
+    }
+
+    /// Returns what the last walk through each collection found.
+    fn scanned(&self) -> Value {
+        let mut scanned: IndexMap<&str, Vec<Value>> = IndexMap::new();
+        for effect in self.effects.iter().filter(|effect| effect.kind == "scan") {
+            let (Some(collection), Some(entries)) =
+                (effect.request["collection"].as_str(), effect.outcome["entries"].as_array())
+            else {
+                continue;
+            };
+            let of_collection = scanned.entry(collection).or_default();
+            // A walk goes on where its last piece ended.
+            if effect.request["after"].is_null() {
+                of_collection.clear();
+            }
+            of_collection.extend(entries.iter().filter(|entry| entry["value"].is_object()).cloned());
+        }
+        scanned
+            .into_iter()
+            .map(|(name, all)| (name.to_owned(), Value::Array(all)))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
     }
 
     /// Returns what the run's calls cost in US dollars, if all prices are known.
@@ -203,10 +226,13 @@ impl RunHistory {
         self.effects.iter().filter(|effect| effect.kind == "chat").map(RecordedEffect::duration).sum()
     }
 
-    /// Returns what each call of a model used.
-    pub(crate) fn calls_of<'a>(&'a self, model: &'a str) -> impl Iterator<Item = Usage> + 'a {
-        let calls = self.effects.iter().filter(move |effect| effect.kind == "chat" && effect.request["model"] == model);
-        calls.filter_map(|effect| Deserialize::deserialize(&effect.outcome["usage"]).ok())
+    /// Returns what each call used, with the model that was asked.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (&str, Usage)> {
+        let calls = self.effects.iter().filter(|effect| effect.kind == "chat");
+        calls.filter_map(|effect| {
+            let usage = Deserialize::deserialize(&effect.outcome["usage"]).ok()?;
+            Some((effect.request["model"].as_str().unwrap_or_default(), usage))
+        })
     }
 
     /// Returns what the run is about: the longest text that it was asked.

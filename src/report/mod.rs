@@ -1,10 +1,11 @@
 //! What a run did, for people who were not there: one page of HTML that needs nothing, Markdown for a pull request, or JSON.
 //!
-//! `history` reads a journal into plain data; `page` and `summary` show it. Foreign text is never markup: what a model, a
+//! `history` reads a journal into plain data; `page` and `summary` show it, and `comparison` shows several beside each other. Foreign text is never markup: what a model, a
 //! person, a file or a tool has written is escaped, and Markdown in it brings neither HTML nor addresses of pictures.
 
 mod blocks;
 mod busy;
+mod comparison;
 mod cost;
 mod documents;
 mod history;
@@ -15,6 +16,7 @@ mod summary;
 mod timeline;
 mod words;
 
+pub(crate) use comparison::{ComparedModel, ComparedRun, ComparedSide, Comparison, Judgement, comparison};
 pub(crate) use history::{RecordedEffect, RunHistory};
 pub(crate) use live::LiveRun;
 pub(crate) use page::{LivePage, STYLE, digest, render};

@@ -42,6 +42,10 @@ const COLOURS: usize = 8;
 const LONG_PARAM: usize = 40;
 /// The longest title, in letters.
 const TITLE: usize = 160;
+/// How much of a time tells the minute.
+const MINUTE: usize = "2026-01-09T10:30".len();
+/// The longest prompt that is a label of its answer, in letters.
+const LABEL: usize = 40;
 
 /// Returns the page of a run; a live one follows it.
 pub(super) fn html(run: &RunHistory, own: &OwnPart, live: Option<&LivePage>) -> Result<String> {
@@ -143,7 +147,8 @@ fn figures(run: &RunHistory, w: &Value) -> Vec<Value> {
     let saved = saved.map(|saved| format!("{} {}", word(w, "saved"), budget::dollars_with_sign(saved)));
     let cached = if total.cached > 0 { format!(", {} {}", total.cached, word(w, "cached")) } else { String::new() };
     let failed = if total.failed > 0 { format!("{} {}", total.failed, word(w, "failed")) } else { String::new() };
-    let mut figures = vec![figure("began", run.started.replace('T', " "), run.run.clone())];
+    let began = run.started.get(..MINUTE).unwrap_or(&run.started).replace('T', " ");
+    let mut figures = vec![figure("began", began, format!("UTC · {}", run.run))];
     if total.calls + total.failed > 0 {
         figures.push(figure("calls", total.calls.to_string(), failed));
         figures.push(figure(
@@ -171,7 +176,7 @@ fn money(cost: Option<f64>, w: &Value) -> String {
     }
 }
 
-fn duration(milliseconds: u64) -> String {
+pub(super) fn duration(milliseconds: u64) -> String {
     match milliseconds {
         0..1_000 => format!("{milliseconds} ms"),
         1_000..120_000 => format!("{:.1} s", milliseconds as f64 / 1e3),
@@ -183,7 +188,7 @@ fn parts(run: &RunHistory, own: &OwnPart, w: &Value) -> Vec<Value> {
     let has_documents = run.effects.iter().any(|effect| matches!(effect.kind.as_str(), "save" | "append"));
     let has_calls = run.effects.iter().any(|effect| effect.kind == "chat");
     let parts = [
-        ("asked", "asked", true),
+        ("asked", "asked", !params(run).is_empty()),
         ("came-out", "came_out", !run.result.is_null() || !own.blocks.is_empty() || own.failure.is_some()),
         ("conversation", "conversation", true),
         ("documents", "documents", has_documents),
@@ -200,7 +205,11 @@ fn params(run: &RunHistory) -> Vec<Value> {
     let topic = run.topic();
     // Options are folded: what the run was about is seen first.
     let is_main = |value: &Value| value.as_str().is_some_and(|text| text == topic || text.len() >= LONG_PARAM);
-    let params = run.params.as_object().into_iter().flatten().filter(|(_, value)| !is_empty(value));
+    // What is the page's title is not told again.
+    let title = title(run);
+    let is_told = |value: &Value| value.as_str().is_some_and(|text| line(text) == title);
+    let params = run.params.as_object().into_iter().flatten();
+    let params = params.filter(|(_, value)| !is_empty(value) && !is_told(value));
     let shown = params
         .map(|(name, value)| json!({ "name": line(name), "value": clean(&readable(value)), "main": is_main(value) }));
     shown.collect()
@@ -236,19 +245,31 @@ impl Speakers {
         let colour = if who.is_some() { *self.0.entry(name.clone()).or_insert(next) } else { 0 };
         let options = request["options"].as_array().into_iter().flatten();
         let options: Vec<_> = options.filter_map(|option| option["label"].as_str()).map(line).collect();
-        let mut turns = vec![json!({
-            "line": effect.line, "class": effect.kind, "who": name, "initials": initials(&name), "colour": colour,
-            "html": prose::html(markdown), "options": options.join(" · "),
-        })];
+        let options = options.join(" · ");
+        // A prompt that only says that it is somebody's turn stands with what they said.
+        let is_label =
+            effect.kind == "ask" && options.is_empty() && !markdown.contains('\n') && markdown.chars().count() <= LABEL;
+        let mut turns = Vec::new();
+        if !is_label {
+            turns.push(json!({
+                "line": effect.line, "class": effect.kind, "who": name, "initials": initials(&name), "colour": colour,
+                "html": prose::html(markdown), "options": options,
+            }));
+        }
         if effect.kind == "ask" {
             let answer = match (&effect.outcome, effect.ended) {
                 (_, None) => word(w, "no_answer").to_owned(),
                 (Value::String(empty), _) if empty.is_empty() => word(w, "enter").to_owned(),
+                (Value::Bool(yes), _) => word(w, if *yes { "yes" } else { "no" }).to_owned(),
                 (answer, Some(_)) => clean(&readable(answer)),
             };
+            let (id, label) = match is_label {
+                true => (effect.line.to_string(), line(markdown).into_owned()),
+                false => (format!("{}-answer", effect.line), String::new()),
+            };
             turns.push(json!({
-                "line": format!("{}-answer", effect.line), "class": "you", "who": w["you"],
-                "initials": initials(word(w, "you")), "colour": 0, "html": plain(&answer), "options": "",
+                "line": id, "class": "you", "who": w["you"], "initials": initials(word(w, "you")), "colour": 0,
+                "label": label, "html": plain(&answer), "options": "",
             }));
         }
         turns

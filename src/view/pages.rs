@@ -1,5 +1,7 @@
 //! The list of runs, and the questions of a run.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::View;
@@ -25,6 +27,7 @@ pub(super) struct Filter {
     pub text: String,
     pub flow: String,
     pub status: String,
+    pub tag: String,
     /// The least cost, in US dollars.
     pub cost: String,
 }
@@ -36,6 +39,7 @@ impl Filter {
         let least: Option<f64> = self.cost.trim().parse().ok();
         (self.flow.is_empty() || self.flow == summary.flow)
             && (self.status.is_empty() || self.status == run.status())
+            && (self.tag.is_empty() || run.tags.contains(&self.tag))
             && least.is_none_or(|least| summary.cost.is_some_and(|cost| cost >= least))
             && [&run.id, &summary.topic, &summary.flow].iter().any(|shown| shown.to_lowercase().contains(&text))
     }
@@ -49,6 +53,7 @@ pub(super) fn list(view: &View, filter: &Filter) -> Result<String> {
         all.iter().map(|run| run.summary.flow.as_str()).filter(|flow| !flow.is_empty()).collect();
     flows.sort_unstable();
     flows.dedup();
+    let tags: BTreeSet<&String> = all.iter().flat_map(|run| &run.tags).collect();
     let meant: Vec<&ListedRun> = all.iter().rev().filter(|run| filter.takes(run)).collect();
     let rows: Vec<Value> = meant.iter().take(MOST).map(|run| row(run)).collect();
     let policy = format!(
@@ -57,8 +62,10 @@ pub(super) fn list(view: &View, filter: &Filter) -> Result<String> {
     );
     let values = json!({
         "w": w, "policy": policy, "style": report::STYLE, "rows": rows, "left_out": meant.len().saturating_sub(MOST),
-        "flows": flows, "statuses": STATUSES,
-        "filter": { "text": filter.text, "flow": filter.flow, "status": filter.status, "cost": filter.cost },
+        "flows": flows, "statuses": STATUSES, "tags": tags,
+        "filter": {
+            "text": filter.text, "flow": filter.flow, "status": filter.status, "tag": filter.tag, "cost": filter.cost,
+        },
     });
     report::render("list.html", LIST, &values)
 }
@@ -69,6 +76,7 @@ fn row(run: &ListedRun) -> Value {
     json!({
         "id": line(&run.id), "flow": line(&summary.flow), "status": run.status(), "started": summary.started.replace('T', " "),
         "topic": line(&summary.topic), "calls": summary.calls, "cost": cost, "parent": summary.parent.as_deref().map(line),
+        "tags": run.tags.iter().map(|tag| line(tag)).collect::<Vec<_>>(),
         "foreign": run.origin != Origin::Own, "why": run.failure.as_ref().map(|failure| line(&failure.message).into_owned()),
     })
 }

@@ -66,8 +66,8 @@ fn field(fields: &[(String, String)], wanted: &str) -> String {
 
 async fn list(State(view): Shared, uri: Uri) -> Response {
     let given = fields(uri.query().unwrap_or_default());
-    let [text, flow, status, cost] = ["q", "flow", "status", "cost"].map(|name| field(&given, name));
-    match pages::list(&view, &Filter { text, flow, status, cost }) {
+    let [text, flow, status, tag, cost] = ["q", "flow", "status", "tag", "cost"].map(|name| field(&given, name));
+    match pages::list(&view, &Filter { text, flow, status, tag, cost }) {
         Ok(page) => Html(page).into_response(),
         Err(failure) => failed(&failure),
     }

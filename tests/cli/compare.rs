@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::report::{PAYLOADS, elements};
 use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Response};
 
@@ -90,7 +91,9 @@ fn another_model_pays_for_its_own_calls_alone_and_the_second_time_nothing() {
     assert_eq!(compare(&env, &runs, &["--models", "openai/same"], 0), all);
     assert_eq!(server.calls(), before + 4, "the second time costs nothing");
     assert_eq!(compare(&env, &runs, &["--models", "openai/same", "--plan"], 0)[0]["calls"], 0);
-    // The recorded model once more: all its calls are made anew.
+    // The recorded model once more: all its calls are made anew, also those that name their model.
+    let plan = compare(&env, &runs, &["--models", "control", "--plan"], 0);
+    assert_eq!((&plan[0]["calls"], &plan[0]["usage"]["input"]), (&json!(6), &json!(6000)), "{plan}");
     compare(&env, &runs, &["--models", "control"], 0);
     assert_eq!(server.calls(), before + 4 + 6);
     assert!(env.documents().keys().all(|path| path.starts_with("flows/")), "the workspace is as it was");
@@ -137,7 +140,217 @@ fn what_cannot_be_compared_is_refused_before_anything_is_paid() {
     env.write("flows/votes.lua", broken);
     let refused = env.nietz(["check", "flows/votes.lua"]).go().exits(4);
     assert!(
-        refused.stdout.contains("checks must be functions") || refused.stderr.contains("checks must be functions"),
+        format!("{}{}", refused.stdout, refused.stderr).contains("checks must be functions, or questions"),
         "{refused:?}"
     );
+}
+
+/// What a flow brings as a text, with a question about it for a judge.
+const ADVICE: &str = r#"
+local llm = require("@nietz/llm")
+local nietz = require("@nietz")
+return nietz.flow {
+  name = "advice", summary = "Advises", host_api = 2, permissions = { llm = true },
+  params = { about = { type = "string", positional = true, required = true } },
+  run = function(ctx) return llm.chat({ prompt = "Advise on " .. ctx.params.about }).text end,
+  checks = { is_kind = "Is it kind?" },
+}"#;
+
+/// Models that advise, one better than the others, and a judge who prefers the long advice, or whatever stands first.
+fn advisers() -> ModelServer {
+    ModelServer::start(|request| {
+        let model = request.body["model"].as_str().unwrap_or_default().to_owned();
+        let prompt = request.prompt();
+        let first = |long: &str| {
+            prompt.find("Text A came out").is_some_and(|a| {
+                prompt.find(long).is_some_and(|at| at > a && at < prompt.find("Text B came out").unwrap_or(0))
+            })
+        };
+        let response = match model.as_str() {
+            "judge" if prompt.contains("Is it kind?") => {
+                let holds = !prompt.contains("Curtly");
+                Response::text(json!({ "reason": "By its tone.", "holds": holds }).to_string())
+            }
+            "judge" => {
+                let better = if first("In all detail") { "A" } else { "B" };
+                let better = if prompt.contains("In all detail") { better } else { "tie" };
+                Response::text(json!({ "reason": "It says more.", "better": better }).to_string())
+            }
+            "first" => Response::text(json!({ "reason": "I like what I read first.", "better": "A" }).to_string()),
+            "thorough" => Response::text(format!("In all detail, as {model} has it:\n\n- drink {prompt}\n- rest")),
+            "curt" => Response::text(format!("Curtly, as openai/{model} has it:\n\n- {prompt}")),
+            _ => Response::text(format!("As openai/{model} has it:\n\n- drink {prompt}")),
+        };
+        response.usage(500, 50)
+    })
+}
+
+fn advised(env: &Env, count: usize) -> Vec<String> {
+    let names: Vec<String> = (0..count).map(|number| format!("run{number}")).collect();
+    for name in &names {
+        env.run(["advice", &format!("topic {name}")]).var("NIETZ_RUN", name).go().exits(0);
+    }
+    names
+}
+
+#[test]
+fn long_texts_are_judged_blind_in_both_orders_and_paid_for_once() {
+    let server = advisers();
+    let env = Env::with(&server).flow("advice", ADVICE).config(PRICES);
+    let runs = advised(&env, 6);
+    let words = ["--models", "openai/thorough,openai/curt,openai/other", "--judge", "openai/judge"];
+    let plan = compare(&env, &runs, &[&words[..], &["--plan"]].concat(), 0);
+    // Six answers to the question about each of four, and a pair in both orders for each of three.
+    assert_eq!((&plan[3]["model"], &plan[3]["calls"]), (&json!("openai/judge"), &json!(6 * 4 + 6 * 3 * 2)), "{plan}");
+    let before = server.calls();
+    let all = compare(&env, &runs, &words, 0);
+    let judging = |model: &str| {
+        let is_his = |request: &crate::support::model_server::Request| request.body["model"] == model;
+        server.requests().into_iter().filter(is_his).collect::<Vec<_>>()
+    };
+    // One model says the same but for its name, which the judge does not read: nothing is asked about that again.
+    let asked = 6 * 3 + 6 * 2 * 2;
+    assert_eq!(judging("judge").len(), asked);
+    assert_eq!(server.calls(), before + 6 * 3 + asked);
+    for request in judging("judge") {
+        let heard = request.prompt();
+        for name in ["openai/", "thorough", "curt has", "test"] {
+            assert!(!heard.contains(name), "the judge reads {name:?} in {heard}");
+        }
+    }
+    let [thorough, curt, other] = [0, 1, 2].map(|at| &all["models"][at]);
+    assert_eq!((&thorough["judged"]["verdict"], &thorough["judged"]["better"]), (&json!("better"), &json!(6)), "{all}");
+    assert_eq!((&other["judged"]["verdict"], &other["judged"]["ties"]), (&json!(null), &json!(6)), "{all}");
+    assert_eq!(curt["lost"], json!(vec!["is_kind"; 6]), "{curt}");
+    assert_eq!((&thorough["share"], &curt["share"]), (&json!(1.0), &json!(0.0)), "{all}");
+    // Paid for once.
+    let before = server.calls();
+    assert_eq!(compare(&env, &runs, &words, 0), all);
+    assert_eq!(server.calls(), before);
+    assert_eq!(compare(&env, &runs, &[&words[..], &["--plan"]].concat(), 0)[3]["calls"], 0);
+    compare(&env, &runs, &["--models", "openai/thorough", "--judge", "openai/judge", "--at-least", "1"], 0);
+    compare(&env, &runs, &["--models", "openai/curt", "--judge", "openai/judge", "--at-least", "0.9"], 8);
+}
+
+#[test]
+fn who_prefers_what_stands_first_decides_nothing_and_neither_do_a_few_verdicts() {
+    let server = advisers();
+    let env = Env::with(&server).flow("advice", &ADVICE.replace("checks = { is_kind = \"Is it kind?\" },", ""));
+    let env = env.config(PRICES);
+    let runs = advised(&env, 6);
+    let all = compare(&env, &runs, &["--models", "openai/thorough", "--judge", "openai/first"], 0);
+    let judged = &all["models"][0]["judged"];
+    assert_eq!((&judged["verdict"], &judged["ties"]), (&json!(null), &json!(6)), "{all}");
+    let all = compare(&env, &runs[..5], &["--models", "openai/thorough", "--judge", "openai/judge"], 0);
+    let judged = &all["models"][0]["judged"];
+    assert_eq!((&judged["verdict"], &judged["better"]), (&json!(null), &json!(5)), "{all}");
+    // Whoever names no judge is told that nobody read them.
+    let told = env.nietz(["compare", &runs[0], "--models", "openai/thorough"]).patient().go().exits(0);
+    assert!(told.stdout.contains("--judge MODEL names who reads them"), "{told:?}");
+}
+
+/// Asks in words of the model's own, twice.
+const TALK: &str = r#"
+local llm = require("@nietz/llm")
+local nietz = require("@nietz")
+local ui = require("@nietz/ui")
+return nietz.flow {
+  name = "talk", summary = "Talks", host_api = 2, permissions = { llm = true },
+  run = function()
+    local said = {}
+    for turn = 1, 2 do
+      local question = llm.chat { prompt = "Ask question " .. turn }
+      table.insert(said, ui.ask { id = "answer", prompt = question.text })
+    end
+    return said
+  end,
+}"#;
+
+#[test]
+fn people_say_the_same_when_another_model_asks_in_other_words() {
+    let server = ModelServer::start(|request| {
+        Response::text(format!("{}: {}", request.body["model"], request.prompt())).usage(10, 10)
+    });
+    let env = Env::with(&server).flow("talk", TALK).config(PRICES);
+    env.run(["talk"]).var("NIETZ_RUN", "talk").stdin("the log\nthe clock\n").go().exits(0);
+    let all = compare(&env, &["talk".to_owned()], &["--models", "openai/same,control"], 0);
+    for model in [0, 1] {
+        assert_eq!((&all["models"][model]["done"], &all["models"][model]["same"]), (&json!(1), &json!(2)), "{all}");
+    }
+}
+
+#[test]
+fn cassettes_are_compared_elsewhere_without_a_model_by_what_was_kept() {
+    let server = server();
+    let env = Env::with(&server).flow("votes", FLOW).config(PRICES);
+    let runs = recorded(&env, 2);
+    let read = |run: &str| std::fs::read(env.path(&format!(".nietz/runs/{run}/journal.jsonl"))).expect("a journal");
+    let journal = read(&runs[0]);
+    let cassette = "tests/cassettes/votes/whole.jsonl";
+    env.write(cassette, &journal);
+    let words = ["--models", "openai/same,openai/drops", "--kept", "tests/compared"];
+    let all = compare(&env, &[cassette.to_owned()], &words, 0);
+    assert_eq!(all["models"][1]["lost"], json!(["minority"]), "{all}");
+    let kept: Vec<String> = env.documents().into_keys().filter(|path| path.starts_with("tests/compared/")).collect();
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    // Another machine, where nothing listens.
+    let elsewhere = Env::new().flow("votes", FLOW).config(PRICES).file(cassette, &journal);
+    for (path, text) in env.documents() {
+        elsewhere.write(&path, text);
+    }
+    let offline = [&words[..], &["--offline"]].concat();
+    let found = compare(&elsewhere, &[cassette.to_owned()], &[&offline[..], &["--at-least", "0.9"]].concat(), 8);
+    assert_eq!(found["models"], {
+        let mut models = all["models"].clone();
+        models[1]["below"] = json!(true);
+        models
+    });
+    let only = ["--models", "openai/same", "--kept", "tests/compared", "--offline", "--at-least", "0.9"];
+    compare(&elsewhere, &[cassette.to_owned()], &only, 0);
+    // What nobody kept is told and not made up.
+    let refused = elsewhere.nietz(["compare", cassette, "--models", "openai/dear", "--offline"]).go().exits(2);
+    assert!(refused.stderr.contains("whole with openai/dear is not kept"), "{}", refused.stderr);
+    // A cassette that was recorded anew is another run.
+    elsewhere.write(cassette, read(&runs[1]));
+    elsewhere
+        .nietz(["compare", cassette, "--models", "openai/same", "--kept", "tests/compared", "--offline"])
+        .go()
+        .exits(2);
+    // What a cassette was allowed, nobody else is.
+    elsewhere.nietz(["fork", cassette, "--json"]).go().exits(2);
+}
+
+#[test]
+fn a_page_has_all_of_a_comparison_side_by_side_and_no_markup_of_others() {
+    let hostile: &'static str = Box::leak(PAYLOADS.join("\n\n").into_boxed_str());
+    let server = ModelServer::start(move |request| {
+        let response = match (request.body["model"].as_str(), request.prompt().contains("Is it kind?")) {
+            (Some("judge"), true) => Response::text(json!({ "reason": &hostile[..300], "holds": true }).to_string()),
+            (Some("judge"), false) => Response::text(json!({ "reason": &hostile[..300], "better": "A" }).to_string()),
+            (model, _) => Response::text(format!("{model:?}\n\n{hostile}")),
+        };
+        response.usage(10, 10)
+    });
+    let env = Env::with(&server).flow("advice", ADVICE).config(PRICES);
+    env.run(["advice", hostile]).var("NIETZ_RUN", "bad").go().exits(0);
+    let words =
+        ["compare", "bad", "--models", "openai/same,openai/drops", "--judge", "openai/judge", "-o", "page.html"];
+    env.nietz(words).patient().go().exits(0);
+    let page = env.read("page.html").replace("&#x2f;", "/").replace("&#x27;", "'");
+    for part in
+        ["openai/same, openai/drops beside what was recorded", "The judge: as good as", "Recorded</h4>", "id=\"run1\""]
+    {
+        assert!(page.contains(part), "{part} is missing: {page}");
+    }
+    assert!(page.contains("content=\"default-src 'none'; style-src 'sha256-"), "{page}");
+    let foreign =
+        ["script", "img", "iframe", "object", "embed", "base", "link", "video", "audio", "math", "form", "input"];
+    for (name, attributes) in elements(page.split_once("</style>").expect("a style").1) {
+        assert!(!foreign.contains(&name.as_str()), "<{name} {attributes}>");
+        let names = attributes.split('"').step_by(2).flat_map(str::split_whitespace);
+        let mut names = names.filter(|word| word.ends_with('='));
+        assert!(!names.any(|word| word.starts_with("on") || word == "style="), "<{name} {attributes}>");
+        let target = attributes.split_once("href=\"").map_or("#", |(_, target)| target);
+        assert!(["#", "https://", "http://", "mailto:"].iter().any(|start| target.starts_with(start)), "{attributes}");
+    }
 }

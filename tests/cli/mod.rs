@@ -77,6 +77,7 @@ mod provider_rules;
 mod providers;
 mod recording;
 mod redaction;
+mod regressions;
 mod remarks;
 mod report;
 mod required_tools;

@@ -288,3 +288,34 @@ fn two_runs_are_held_against_each_other() {
     assert_eq!((&same["changed"], &same["only"]), (&serde_json::json!([]), &serde_json::json!([[], []])));
     assert_eq!((&same["head"], &same["result"]), (&serde_json::json!([]), &serde_json::json!([])));
 }
+
+#[test]
+fn runs_are_found_by_tags_of_the_users_own_which_stand_in_no_journal() {
+    let (_server, env) = env();
+    three(&env);
+    let tag = |words: &[&str], code: i32| env.nietz(["runs", "tag"].iter().chain(words).copied()).go().exits(code);
+    let before = std::fs::read(env.path(".nietz/runs/one/journal.jsonl")).expect("a journal");
+    assert_eq!(tag(&["one", "good", "release-7"], 0).stdout, "one: good, release-7\n");
+    assert_eq!(tag(&["three", "good"], 0).stdout, "three: good\n");
+    assert_eq!(names(&env, &["--tag", "good"]), ["one", "three"]);
+    assert_eq!(names(&env, &["--tag", "release-7"]), ["one"]);
+    assert!(list(&env, &["--tag", "bad"]).contains("no run here is like that"));
+    assert!(list(&env, &["--tag", "release-7"]).contains("[good] [release-7] coffee"));
+    assert!(list(&env, &["--tag", "good", "--json"]).contains(r#""tags":["good","release-7"]"#));
+    assert_eq!(tag(&["one", "--remove", "good"], 0).stdout, "one: release-7\n");
+    assert_eq!(tag(&["two"], 0).stdout, "two: no tags\n");
+    for (words, why) in [
+        (&["one", "two words"][..], "`two words` is no tag"),
+        (&["one", ""], "is no tag"),
+        (&["one", "\u{202e}x"], "is no tag"),
+        (&["nobody", "good"], "nobody"),
+        (&["one", "--remove", "good"], "has no tag `good`"),
+    ] {
+        assert!(tag(words, 2).stderr.contains(why), "{words:?}");
+    }
+    assert_eq!(std::fs::read(env.path(".nietz/runs/one/journal.jsonl")).expect("a journal"), before);
+    // They go with their run: another one of its name has none.
+    env.nietz(["runs", "prune", "one", "--yes"]).go().exits(0);
+    begin(&env, "one", "2026-01-10T08:00:00Z", &["milk"]);
+    assert_eq!(tag(&["one"], 0).stdout, "one: no tags\n");
+}

@@ -109,6 +109,11 @@ fn a_list_and_a_page_are_shown_and_nothing_but_the_token_opens_them() {
     assert!(list.contains("href=\"run/r1\"") && list.contains("tea &amp; &lt;i&gt;milk"), "{list}");
     assert!(viewer.get("?q=TEA&status=waiting").contains("run/r1"));
     assert!(viewer.get("?q=coffee").contains("There is no such run."));
+    assert!(!viewer.get("").contains("name=\"tag\""), "where there are no tags, nothing asks for one");
+    env.nietz(["runs", "tag", "r1", "to:read"]).go().exits(0);
+    let tagged = viewer.get("?tag=to%3Aread");
+    assert!(tagged.contains("run/r1") && tagged.contains("<option selected>to:read</option>"), "{tagged}");
+    assert!(viewer.get("?tag=other").contains("There is no such run."));
     let page = viewer.get("run/r1").replace("&#x2f;", "/");
     for part in ["<strong>tea", "Asked", "data-events=\"r1/events?after=", "Which colour?", "connect-src 'self'"] {
         assert!(page.contains(part), "{part} is missing: {page}");

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::desk::{Desk, For};
+use super::growth::{id, session};
 use crate::support::env::Env;
 
 #[test]
@@ -30,4 +31,24 @@ fn the_page_of_a_session_shows_what_is_known_of_the_bug() {
     for part in ["What is known of the bug", "<td>the log is empty</td>", "<td>Believed</td>", "checked-logs"] {
         assert!(page.contains(part), "{part} is missing: {page}");
     }
+}
+
+#[test]
+fn the_page_of_a_session_shows_how_scores_went_over_the_last_sessions() {
+    let desk = Desk::new();
+    for (number, score) in [(1, 4.0), (2, 6.0)] {
+        let before = session(number, &format!("2026-01-0{number}T10:00:00Z"), "solved", score);
+        desk.env.write(&format!(".nietzschian/sessions/{}.json", id(number)), before.to_string());
+    }
+    desk.session(&["the log is empty", "exit", ""]).exits(0);
+    let page = desk.env.page("debug-growth");
+    for part in
+        ["Growth over 3 sessions (of 10)", "<title>evidence gathered 2026-01-02: 6</title>", ">2026-01-09</text>"]
+    {
+        assert!(page.contains(part), "{part} is missing: {page}");
+    }
+    // One session is no growth.
+    let first = Desk::new();
+    first.session(&["the log is empty", "exit", ""]).exits(0);
+    assert!(!first.env.page("debug-first").contains("Growth over"));
 }

@@ -4,19 +4,45 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::report::RunHistory;
+use super::draws;
+use super::outcome::{Outcome, is_text};
 
-/// A text that is longer, in letters, or has several lines is no field: two of them are hardly ever the same.
-const FIELD: usize = 60;
-/// How often the pairs are drawn anew for an interval.
-const DRAWS: usize = 2_000;
+/// How many pairs of texts there are at least where one model's are said to be better. Fewer of the same verdict come about by
+/// chance more often than one time in twenty.
+const LEAST_PAIRS: usize = 6;
 
-/// A check of a flow, by its name, and whether it held.
-pub(super) type CheckHeld = (String, bool);
+/// What a judge said of the texts of a pair: the new ones are better, worse, or neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Preference {
+    Better,
+    Tie,
+    Worse,
+}
+
+impl Preference {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Preference::Better => "better",
+            Preference::Tie => "tie",
+            Preference::Worse => "worse",
+        }
+    }
+
+    fn points(self) -> f64 {
+        match self {
+            Preference::Better => 1.0,
+            Preference::Tie => 0.0,
+            Preference::Worse => -1.0,
+        }
+    }
+}
 
 /// One run beside the recorded one.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
+    /// The recorded run, and which of its forks onto this model it is.
+    pub run: String,
+    pub number: u32,
     pub status: String,
     /// The fields that are the same, and all.
     pub same: usize,
@@ -26,6 +52,8 @@ pub(super) struct Compared {
     /// The longer texts that are the same, and all.
     pub same_texts: usize,
     pub texts: usize,
+    /// What the judge said of the longer texts, if there is one, and why.
+    pub judged: Option<(Preference, Vec<String>)>,
     /// The checks that hold, all that held in the recorded run, and those of them that do not hold any more.
     pub held: usize,
     pub checks: usize,
@@ -33,67 +61,69 @@ pub(super) struct Compared {
     /// US dollars and milliseconds of calls: recorded, and now.
     pub cost: [Option<f64>; 2],
     pub milliseconds: [u64; 2],
+    /// Its longer texts.
+    pub text: String,
 }
 
 impl Compared {
-    pub(super) fn of(
-        recorded: &RunHistory,
-        other: &RunHistory,
-        (before, after): (Vec<CheckHeld>, Vec<CheckHeld>),
-    ) -> Compared {
-        let mut compared = Compared { status: other.status.clone(), ..Compared::default() };
-        let (mut was, mut is) = (BTreeMap::new(), BTreeMap::new());
-        flatten("", &recorded.result, &mut was);
-        flatten("", &other.result, &mut is);
-        let places: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+    pub(super) fn of(recorded: &Outcome, other: &Outcome) -> Compared {
+        let mut compared = Compared { status: other.status.clone(), text: other.text(), ..Compared::default() };
+        let places: BTreeSet<&String> = recorded.values.keys().chain(other.values.keys()).collect();
         let nothing = Value::Null;
         for place in places {
-            let (before, after) = (was.get(place).unwrap_or(&nothing), is.get(place).unwrap_or(&nothing));
-            let (count, same) = match is_text(before) || is_text(after) {
+            let value = |of: &'_ Outcome| of.values.get(place).unwrap_or(&nothing).clone();
+            let (before, after) = (value(recorded), value(other));
+            let are_texts = is_text(&before) || is_text(&after);
+            let (count, same) = match are_texts {
                 true => (&mut compared.texts, &mut compared.same_texts),
                 false => (&mut compared.fields, &mut compared.same),
             };
             *count += 1;
             *same += usize::from(before == after);
-            if before != after && !is_text(before) && !is_text(after) {
-                compared.different.push((place.clone(), before.clone(), after.clone()));
+            if before != after && !are_texts {
+                compared.different.push((place.clone(), before, after));
             }
         }
-        let after: BTreeMap<String, bool> = after.into_iter().collect();
-        for (name, _) in before.into_iter().filter(|(_, held)| *held) {
+        let after: BTreeMap<&str, bool> = other.checks.iter().map(|(name, held)| (name.as_str(), *held)).collect();
+        for (name, _) in recorded.checks.iter().filter(|(_, held)| *held) {
             compared.checks += 1;
-            match after.get(&name) {
+            match after.get(name.as_str()) {
                 Some(true) => compared.held += 1,
-                Some(false) | None => compared.lost.push(name),
+                Some(false) | None => compared.lost.push(name.clone()),
             }
         }
-        compared.cost = [recorded.paid(), other.paid()];
-        compared.milliseconds = [recorded.call_time(), other.call_time()];
+        compared.cost = [recorded.cost, other.cost];
+        compared.milliseconds = [recorded.milliseconds, other.milliseconds];
         compared
     }
 
-    fn good(&self) -> usize {
-        self.same + self.held
+    /// How much dearer it was.
+    pub(super) fn dearer(&self) -> Option<f64> {
+        dearer(&[self])
     }
 
-    fn all(&self) -> usize {
-        self.fields + self.checks
+    /// How much slower its calls were.
+    pub(super) fn slower(&self) -> Option<f64> {
+        slower(&[self])
     }
 }
 
-fn is_text(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.contains('\n') || text.chars().count() > FIELD)
+/// A figure, and between what it lies 95 of 100 times, where several runs were compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Figure {
+    pub value: Option<f64>,
+    pub interval: Option<(f64, f64)>,
 }
 
-fn flatten(place: &str, value: &Value, out: &mut BTreeMap<String, Value>) {
-    match value {
-        Value::Object(members) if !members.is_empty() => {
-            members.iter().for_each(|(name, member)| flatten(&format!("{place}/{name}"), member, out));
+impl Figure {
+    /// Tells whether it is above (`Greater`) or below what would make no difference, beyond chance.
+    pub(super) fn beyond(&self, no_difference: f64) -> Option<std::cmp::Ordering> {
+        let (least, most) = self.interval?;
+        match (least > no_difference, most < no_difference) {
+            (true, _) => Some(std::cmp::Ordering::Greater),
+            (_, true) => Some(std::cmp::Ordering::Less),
+            _ => None,
         }
-        Value::Array(items) if !items.is_empty() => {
-            items.iter().enumerate().for_each(|(index, item)| flatten(&format!("{place}/{index}"), item, out));
-        }
-        leaf => drop(out.insert(place.to_owned(), leaf.clone())),
     }
 }
 
@@ -108,19 +138,28 @@ pub(super) struct Figures {
     pub texts: usize,
     pub held: usize,
     pub checks: usize,
+    /// How often the judge found its texts better, neither, and worse.
+    pub judged: [usize; 3],
+    /// The least of three shares: of fields that are the same, of checks that hold, of judged texts that are no worse.
+    pub share: Figure,
+    /// From -1, where its texts were worse each time, to 1.
+    pub preference: Figure,
     /// How much dearer and slower it is than what was recorded.
-    pub dearer: Option<f64>,
-    pub slower: Option<f64>,
-    /// Between what the share lies, 95 of 100 times, where several runs were compared.
-    pub interval: Option<(f64, f64)>,
+    pub dearer: Figure,
+    pub slower: Figure,
 }
 
 impl Figures {
     pub(super) fn of(all: &[Compared]) -> Figures {
+        let each: Vec<&Compared> = all.iter().collect();
         let sum = |count: fn(&Compared) -> usize| all.iter().map(count).sum();
-        let costs = |at: usize| all.iter().map(|one| one.cost[at]).sum::<Option<f64>>();
-        let times = |at: usize| all.iter().map(|one| one.milliseconds[at]).sum::<u64>() as f64;
-        let ratio = |was: f64, is: f64| (was > 0.0).then(|| is / was);
+        let groups = groups(all);
+        let figure = |figure: fn(&[&Compared]) -> Option<f64>| Figure {
+            value: figure(&each),
+            interval: draws::interval(&groups, figure),
+        };
+        let judged =
+            |wanted| all.iter().filter_map(|one| one.judged.as_ref()).filter(|(said, _)| *said == wanted).count();
         Figures {
             done: all.iter().filter(|one| one.status == "done").count(),
             runs: all.len(),
@@ -130,77 +169,122 @@ impl Figures {
             texts: sum(|one| one.texts),
             held: sum(|one| one.held),
             checks: sum(|one| one.checks),
-            dearer: costs(0).zip(costs(1)).and_then(|(was, is)| ratio(was, is)),
-            slower: ratio(times(0), times(1)),
-            interval: interval(all),
+            judged: [Preference::Better, Preference::Tie, Preference::Worse].map(judged),
+            share: figure(share),
+            preference: figure(preference),
+            dearer: figure(dearer),
+            slower: figure(slower),
         }
     }
 
-    /// The share of fields that are the same and of checks that hold; none where there is neither.
-    pub(super) fn share(&self) -> Option<f64> {
-        let all = self.fields + self.checks;
-        (all > 0).then(|| (self.same + self.held) as f64 / all as f64)
+    /// Returns whether the judge found this model's texts better or worse; neither where chance alone may have done that.
+    pub(super) fn verdict(&self) -> Option<Preference> {
+        if self.judged.iter().sum::<usize>() < LEAST_PAIRS {
+            return None;
+        }
+        self.preference.beyond(0.0).map(|beyond| match beyond {
+            std::cmp::Ordering::Greater => Preference::Better,
+            _ => Preference::Worse,
+        })
     }
 }
 
-/// Returns the interval of the share by drawing the pairs anew: always the same for the same pairs.
-fn interval(all: &[Compared]) -> Option<(f64, f64)> {
-    if all.len() < 3 || all.iter().all(|one| one.all() == 0) {
-        return None;
+/// Returns the pairs of each recorded run; each pair by itself where there are too few runs to tell how they differ.
+fn groups(all: &[Compared]) -> Vec<Vec<&Compared>> {
+    let mut by_run: BTreeMap<&str, Vec<&Compared>> = BTreeMap::new();
+    all.iter().for_each(|one| by_run.entry(&one.run).or_default().push(one));
+    match by_run.len() > 2 {
+        true => by_run.into_values().collect(),
+        false => all.iter().map(|one| vec![one]).collect(),
     }
-    let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut draw = || {
-        // SplitMix64.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        &all[((mixed ^ (mixed >> 31)) % all.len() as u64) as usize]
+}
+
+fn share(all: &[&Compared]) -> Option<f64> {
+    let part = |some: fn(&Compared) -> usize, of: fn(&Compared) -> usize| {
+        let whole: usize = all.iter().map(|one| of(one)).sum();
+        (whole > 0).then(|| all.iter().map(|one| some(one)).sum::<usize>() as f64 / whole as f64)
     };
-    let mut shares: Vec<f64> = (0..DRAWS)
-        .filter_map(|_| {
-            let (good, whole) = (0..all.len())
-                .map(|_| draw())
-                .fold((0, 0), |(good, whole), one| (good + one.good(), whole + one.all()));
-            (whole > 0).then(|| good as f64 / whole as f64)
-        })
-        .collect();
-    shares.sort_by(f64::total_cmp);
-    let at = |part: f64| shares.get((shares.len() as f64 * part) as usize).copied();
-    at(0.025).zip(at(0.975))
+    let no_worse =
+        |one: &Compared| usize::from(one.judged.as_ref().is_some_and(|(said, _)| *said != Preference::Worse));
+    let parts = [
+        part(|one| one.same, |one| one.fields),
+        part(|one| one.held, |one| one.checks),
+        part(no_worse, |one| usize::from(one.judged.is_some())),
+    ];
+    parts.into_iter().flatten().min_by(f64::total_cmp)
+}
+
+fn preference(all: &[&Compared]) -> Option<f64> {
+    let points: Vec<f64> = all.iter().filter_map(|one| one.judged.as_ref()).map(|(said, _)| said.points()).collect();
+    (!points.is_empty()).then(|| points.iter().sum::<f64>() / points.len() as f64)
+}
+
+fn dearer(all: &[&Compared]) -> Option<f64> {
+    let sum = |at: usize| all.iter().map(|one| one.cost[at]).sum::<Option<f64>>();
+    sum(0).zip(sum(1)).and_then(|(was, is)| ratio(was, is))
+}
+
+fn slower(all: &[&Compared]) -> Option<f64> {
+    let sum = |at: usize| all.iter().map(|one| one.milliseconds[at]).sum::<u64>() as f64;
+    ratio(sum(0), sum(1))
+}
+
+fn ratio(was: f64, is: f64) -> Option<f64> {
+    (was > 0.0).then(|| is / was)
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::super::outcome::flatten;
     use super::*;
 
-    fn run(result: Value) -> RunHistory {
-        RunHistory { status: "done".to_owned(), result, ..RunHistory::default() }
+    fn outcome(result: &Value, checks: &[(&str, bool)]) -> Outcome {
+        let mut values = BTreeMap::new();
+        flatten("", result, &mut values);
+        let checks = checks.iter().map(|(name, held)| ((*name).to_owned(), *held)).collect();
+        Outcome { status: "done".to_owned(), values, checks, ..Outcome::default() }
     }
 
     #[test]
     fn fields_are_held_against_each_other_and_texts_are_only_counted() {
-        let long = "x".repeat(FIELD + 1);
-        let recorded = run(json!({ "choice": "a", "score": 3, "text": long, "list": ["p", "q"] }));
-        let other = run(json!({ "choice": "b", "score": 3, "text": "y".repeat(FIELD + 1), "list": ["p"] }));
-        let checks = |held: bool| vec![("short".to_owned(), true), ("minority".to_owned(), held)];
-        let compared = Compared::of(&recorded, &other, (checks(true), checks(false)));
+        let long = "x".repeat(61);
+        let recorded = json!({ "choice": "a", "score": 3, "text": long, "list": ["p", "q"] });
+        let other = json!({ "choice": "b", "score": 3, "text": "y".repeat(61), "list": ["p"] });
+        let recorded = outcome(&recorded, &[("short", true), ("minority", true), ("never", false)]);
+        let compared = Compared::of(&recorded, &outcome(&other, &[("short", true), ("minority", false)]));
         assert_eq!((compared.same, compared.fields, compared.same_texts, compared.texts), (2, 4, 0, 1));
         assert_eq!((compared.held, compared.checks, compared.lost.as_slice()), (1, 2, &["minority".to_owned()][..]));
         let places: Vec<&str> = compared.different.iter().map(|(place, ..)| place.as_str()).collect();
         assert_eq!(places, ["/choice", "/list/1"]);
         let figures = Figures::of(&[compared]);
-        assert_eq!((figures.share(), figures.interval), (Some(0.5), None));
+        assert_eq!((figures.share.value, figures.share.interval), (Some(0.5), None));
     }
 
     #[test]
-    fn an_interval_is_as_wide_as_the_runs_differ() {
-        let one = |same| Compared { same, fields: 10, ..Compared::default() };
-        assert_eq!(interval(&[one(9), one(9), one(9), one(9)]), Some((0.9, 0.9)));
-        let (least, most) = interval(&[one(0), one(10), one(5), one(10)]).unwrap();
-        assert!(least < 0.4 && most > 0.8, "{least} {most}");
-        assert_eq!(interval(&[one(0), one(10), one(5), one(10)]), Some((least, most)), "it is the same each time");
+    fn a_few_verdicts_are_none_and_many_that_go_both_ways_are_none_either() {
+        let said = |said: Preference, run: usize| Compared {
+            run: run.to_string(),
+            judged: Some((said, Vec::new())),
+            ..Compared::default()
+        };
+        let all = |verdicts: &[Preference]| {
+            let all: Vec<Compared> = verdicts.iter().enumerate().map(|(run, verdict)| said(*verdict, run)).collect();
+            Figures::of(&all)
+        };
+        use Preference::{Better, Tie, Worse};
+        assert_eq!(all(&[Worse; 5]).verdict(), None, "five tails in a row are no news");
+        assert_eq!(all(&[Worse; 6]).verdict(), Some(Worse));
+        assert_eq!(all(&[Better, Better, Better, Better, Better, Better, Tie]).verdict(), Some(Better));
+        let mixed = all(&[Worse, Better, Tie, Worse, Better, Worse, Tie, Better]);
+        assert_eq!((mixed.verdict(), mixed.judged, mixed.share.value), (None, [3, 2, 3], Some(0.625)));
+        assert_eq!(all(&[Tie; 20]).verdict(), None);
+    }
+
+    #[test]
+    fn what_one_lost_is_not_made_up_for_by_many_fields() {
+        let one = Compared { same: 400, fields: 400, held: 1, checks: 2, ..Compared::default() };
+        assert_eq!(Figures::of(&[one]).share.value, Some(0.5));
     }
 }

@@ -1,110 +1,146 @@
-//! How a comparison is shown: as a plan before it, and as a table behind it.
+//! How a comparison is shown: as a table with what differs below it, and as JSON.
+
+use std::cmp::Ordering;
 
 use serde_json::{Value, json};
 
-use super::figures::{Compared, Figures};
-use super::forks::Fork;
-use super::{CONTROL, CompareArgs, Recorded};
+use super::figures::{Compared, Figure, Figures, Preference};
+use super::{Base, CompareArgs, OfModel};
 use crate::cli::output;
 use crate::error::Result;
-use crate::host::Models as _;
-use crate::model::budget;
-use crate::model::chat::Usage;
 use crate::model::text::{excerpt, line};
-use crate::run::machine::Machine;
-use crate::run::models::{FrontEndSlot, listening_client};
 
 /// The most fields that differ are shown of one model.
 const MOST: usize = 20;
 
-/// Tells what each model would take: the calls that asked the recorded model, at its price.
-pub(super) fn plan(machine: &Machine, args: &CompareArgs, recorded: &[Recorded]) -> Result<()> {
-    let client = listening_client(machine, &FrontEndSlot::default())?;
-    let mut rows = vec![["MODEL", "RUNS", "DONE", "CALLS", "TOKENS IN", "OUT", "COST"].map(str::to_owned).to_vec()];
-    let mut all = Vec::new();
-    for model in &args.models {
-        let (mut runs, mut done, mut calls, mut usage, mut cost) = (0, 0, 0_usize, Usage::default(), Some(0.0));
-        for run in recorded {
-            let own = run.history.model.clone().unwrap_or_default();
-            let name = if model == CONTROL { own.as_str() } else { model.as_str() };
-            let price = client.price(name);
-            for number in 1..=args.repeat {
-                runs += 1;
-                if Fork::of(machine, &run.id, &run.history, model, number)?.is_done(machine) {
-                    done += 1;
-                    continue;
-                }
-                for used in run.history.calls_of(&own) {
-                    calls += 1;
-                    usage += used;
-                    cost = cost.zip(price).map(|(sum, price)| sum + price.of(used));
-                }
-            }
-        }
-        let money = cost.map_or_else(|| "not known".to_owned(), budget::dollars_with_sign);
-        all.push(json!({ "model": model, "runs": runs, "done": done, "calls": calls, "usage": usage, "cost": cost }));
-        let counts =
-            [runs.to_string(), done.to_string(), calls.to_string(), usage.input.to_string(), usage.output.to_string()];
-        rows.push(std::iter::once(line(model).into_owned()).chain(counts).chain([money]).collect());
-    }
-    match args.json {
-        true => output::json(&Value::Array(all)),
-        false => {
-            output::table(&rows)?;
-            output::line(
-                "as many calls as were recorded, with as many tokens; a model that goes another way takes others",
-            )
-        }
-    }
+/// Returns the interval of a figure as a pair, for JSON.
+fn pair(figure: Figure) -> Option<[f64; 2]> {
+    figure.interval.map(|(least, most)| [least, most])
 }
 
-pub(super) fn table(args: &CompareArgs, all: &[(&str, Figures, Vec<Compared>)]) -> Result<()> {
-    if args.json {
-        let models = all.iter().map(|(model, figures, compared)| {
-            json!({
-                "model": model, "runs": figures.runs, "done": figures.done, "same": figures.same, "fields": figures.fields,
-                "same_texts": figures.same_texts, "texts": figures.texts, "held": figures.held, "checks": figures.checks,
-                "share": figures.share(), "interval": figures.interval.map(|(least, most)| [least, most]),
-                "dearer": figures.dearer, "slower": figures.slower,
-                "lost": compared.iter().flat_map(|one| &one.lost).collect::<Vec<_>>(),
-                "different": compared.iter().flat_map(|one| &one.different).collect::<Vec<_>>(),
-                "statuses": compared.iter().map(|one| &one.status).collect::<Vec<_>>(),
-            })
-        });
-        return output::json(&json!({ "models": models.collect::<Vec<_>>(), "at_least": args.at_least }));
+pub(super) fn json(args: &CompareArgs, all: &[OfModel<'_>]) -> Result<()> {
+    let models = all.iter().map(|model| {
+        let OfModel { name, figures, compared } = model;
+        let [better, ties, worse] = figures.judged;
+        json!({
+            "model": name, "runs": figures.runs, "done": figures.done, "same": figures.same, "fields": figures.fields,
+            "same_texts": figures.same_texts, "texts": figures.texts, "held": figures.held, "checks": figures.checks,
+            "share": figures.share.value, "interval": pair(figures.share), "below": model.is_below(args.at_least),
+            "dearer": figures.dearer.value, "dearer_interval": pair(figures.dearer),
+            "slower": figures.slower.value, "slower_interval": pair(figures.slower),
+            "judged": args.judge.as_ref().map(|judge| json!({
+                "judge": judge, "better": better, "ties": ties, "worse": worse, "preference": figures.preference.value,
+                "interval": pair(figures.preference), "verdict": figures.verdict().map(Preference::name),
+            })),
+            "lost": compared.iter().flat_map(|one| &one.lost).collect::<Vec<_>>(),
+            "different": compared.iter().flat_map(|one| &one.different).collect::<Vec<_>>(),
+            "statuses": compared.iter().map(|one| &one.status).collect::<Vec<_>>(),
+            "each": compared.iter().map(each).collect::<Vec<_>>(),
+        })
+    });
+    output::json(&json!({ "models": models.collect::<Vec<_>>(), "at_least": args.at_least }))
+}
+
+fn each(one: &Compared) -> Value {
+    json!({
+        "run": one.run, "number": one.number, "status": one.status, "same": one.same, "fields": one.fields, "lost": one.lost,
+        "different": one.different, "dearer": one.dearer(), "slower": one.slower(),
+        "judged": one.judged.as_ref().map(|(said, why)| json!({ "verdict": said.name(), "why": why })),
+    })
+}
+
+/// Returns so many of so many; a dash where there are none.
+pub(super) fn of(some: usize, all: usize) -> String {
+    if all == 0 { "-".to_owned() } else { format!("{some} of {all}") }
+}
+
+pub(super) fn times(figure: Figure) -> String {
+    let Some(value) = figure.value else { return "-".to_owned() };
+    let interval = figure.interval.map(|(least, most)| format!(" ({least:.2} to {most:.2})"));
+    format!("{value:.2} ×{}", interval.unwrap_or_default())
+}
+
+pub(super) fn share(figures: &Figures) -> String {
+    let Some(value) = figures.share.value else { return "-".to_owned() };
+    let interval = figures.share.interval.map(|(least, most)| format!(" ({least:.2} to {most:.2})"));
+    format!("{value:.2}{}", interval.unwrap_or_default())
+}
+
+/// What is beyond chance of a model, as words of the pages' frame (`w`) with figures.
+pub(super) fn findings(model: &OfModel<'_>, w: &Value) -> Vec<(&'static str, String)> {
+    let mut found = Vec::new();
+    let mut lost: Vec<&String> = model.compared.iter().flat_map(|one| &one.lost).collect();
+    lost.sort();
+    let count = |name: &String| model.compared.iter().filter(|one| one.lost.contains(name)).count();
+    let runs = model.compared.len();
+    lost.iter().enumerate().filter(|(at, name)| *at == 0 || lost[at - 1] != **name).for_each(|(_, name)| {
+        found.push(("lost_check", format!("{} ({})", line(name), of(count(name), runs))));
+    });
+    let figures = &model.figures;
+    let words = |figure: Figure, more, less| {
+        figure.beyond(1.0).map(|beyond| if beyond == Ordering::Greater { more } else { less })
+    };
+    found.extend(words(figures.dearer, "dearer", "cheaper").map(|word| (word, times(figures.dearer))));
+    found.extend(words(figures.slower, "slower", "faster").map(|word| (word, times(figures.slower))));
+    let [better, ties, worse] = figures.judged;
+    if better + ties + worse > 0 {
+        let word = match figures.verdict() {
+            Some(Preference::Better) => "texts_better",
+            Some(_) => "texts_worse",
+            None => "texts_no_verdict",
+        };
+        let named = |name: &str, count: usize| format!("{} {count}", w[name].as_str().unwrap_or(name));
+        let counts = [named("better", better), named("alike", ties), named("worse", worse)].join(", ");
+        let interval = figures.preference.interval.map(|(least, most)| format!(" ({least:.2} to {most:.2})"));
+        found.push((word, counts + &interval.unwrap_or_default()));
     }
-    let head = ["MODEL", "DONE", "FIELDS SAME", "CHECKS HOLD", "SHARE", "95 %", "TEXTS SAME", "COST", "TIME"];
+    let over = model.compared.iter().filter(|one| one.status != "done").count();
+    found.extend((over > 0).then(|| ("not_done", of(over, runs))));
+    found
+}
+
+pub(super) fn table(args: &CompareArgs, bases: &[Base], all: &[OfModel<'_>]) -> Result<()> {
+    let w = crate::report::words("en")?;
+    let head = ["MODEL", "DONE", "FIELDS SAME", "CHECKS HOLD", "TEXTS", "SHARE (95 %)", "COST (95 %)", "TIME (95 %)"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    for (model, figures, _) in all {
-        let of = |some: usize, all: usize| if all == 0 { "-".to_owned() } else { format!("{some} of {all}") };
-        let times = |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2} ×"));
+    for OfModel { name, figures, .. } in all {
+        let [better, ties, worse] = figures.judged;
+        let texts = match args.judge {
+            Some(_) if better + ties + worse > 0 => format!("{better} better, {ties} alike, {worse} worse"),
+            _ if figures.texts == 0 => "-".to_owned(),
+            _ => format!("{} the same", of(figures.same_texts, figures.texts)),
+        };
         rows.push(vec![
-            line(model).into_owned(),
+            line(name).into_owned(),
             of(figures.done, figures.runs),
             of(figures.same, figures.fields),
             of(figures.held, figures.checks),
-            figures.share().map_or_else(|| "-".to_owned(), |share| format!("{share:.2}")),
-            figures.interval.map_or_else(|| "-".to_owned(), |(least, most)| format!("{least:.2} to {most:.2}")),
-            of(figures.same_texts, figures.texts),
+            texts,
+            share(figures),
             times(figures.dearer),
             times(figures.slower),
         ]);
     }
     output::table(&rows)?;
-    for (model, _, compared) in all {
-        let lost = compared.iter().flat_map(|one| &one.lost);
-        lost.map(|check| format!("{}: does not hold any more: {}", line(model), line(check)))
-            .try_for_each(output::line)?;
-        let different: Vec<_> = compared.iter().flat_map(|one| &one.different).collect();
+    for model in all {
+        let name = line(model.name);
+        for (word, figure) in findings(model, &w) {
+            output::line(format!("{name}: {}: {figure}", w[word].as_str().unwrap_or(word)))?;
+        }
+        let different: Vec<_> = model.compared.iter().flat_map(|one| &one.different).collect();
         for (place, was, is) in different.iter().take(MOST) {
             let (was, is) = (excerpt(&was.to_string()), excerpt(&is.to_string()));
-            output::line(format!("{}: {place}: {was}, now {is}", line(model)))?;
+            output::line(format!("{name}: {}: {was}, now {is}", line(place)))?;
         }
         if different.len() > MOST {
-            output::line(format!("{}: … and {} more fields", line(model), different.len() - MOST))?;
+            output::line(format!("{name}: … and {} more fields", different.len() - MOST))?;
         }
-        let over = compared.iter().filter(|one| one.status != "done");
-        over.map(|one| format!("{}: a run is not done: {}", line(model), one.status)).try_for_each(output::line)?;
+        let over = model.compared.iter().filter(|one| one.status != "done");
+        over.map(|one| format!("{name}: {} is not done: {}", one.run, one.status)).try_for_each(output::line)?;
+    }
+    let unread = bases.iter().filter(|base| base.recorded.session.flow.judged_checks().next().is_some()).count();
+    if args.judge.is_none() && (unread > 0 || all.iter().any(|model| model.figures.same_texts < model.figures.texts)) {
+        output::line("longer texts and the flow's questions were not judged: --judge MODEL names who reads them")?;
     }
     Ok(())
 }

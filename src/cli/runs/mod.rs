@@ -2,6 +2,7 @@
 
 mod age;
 mod prune;
+mod tag;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -37,6 +38,7 @@ pub(super) struct RunsArgs {
 #[derive(Subcommand)]
 enum RunsVerb {
     Prune(prune::PruneArgs),
+    Tag(tag::TagArgs),
 }
 
 /// Which runs are meant.
@@ -54,6 +56,9 @@ struct FilterArgs {
     /// Only runs whose name or topic has this text, in capitals or not
     #[arg(long, value_name = "TEXT")]
     grep: Option<String>,
+    /// Only runs with this tag, which `nietz runs tag` gave them
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
 }
 
 impl FilterArgs {
@@ -66,6 +71,7 @@ impl FilterArgs {
             let summary = &run.summary;
             self.flow.as_ref().is_none_or(|flow| summary.flow == *flow)
                 && self.status.as_ref().is_none_or(|status| run.status() == status)
+                && self.tag.as_ref().is_none_or(|tag| run.tags.contains(tag))
                 && since.as_ref().is_none_or(|since| summary.started >= *since)
                 && text.as_ref().is_none_or(|text| {
                     [&run.id, &summary.topic].iter().any(|shown| shown.to_lowercase().contains(text))
@@ -75,8 +81,10 @@ impl FilterArgs {
 }
 
 pub(super) fn run(machine: &Machine, args: RunsArgs) -> Result<Exit> {
-    if let Some(RunsVerb::Prune(args)) = args.verb {
-        return prune::run(machine, &args);
+    match &args.verb {
+        Some(RunsVerb::Prune(args)) => return prune::run(machine, args),
+        Some(RunsVerb::Tag(args)) => return tag::run(machine, args),
+        None => {}
     }
     let is_meant = args.filter.take(machine)?;
     let all = machine.runs().list();
@@ -101,6 +109,7 @@ fn print_json(run: &ListedRun) -> Result<()> {
     output::json(&json!({
         "run": run.id, "flow": shown(&summary.flow), "command": summary.command, "topic": summary.topic,
         "status": run.status(), "code": summary.code, "started": shown(&summary.started), "parent": summary.parent,
+        "tags": run.tags,
         "calls": counted.map(|summary| summary.calls), "usage": counted.map(|summary| summary.usage),
         "cost": counted.and_then(|summary| summary.cost), "saved": summary.saved,
         "foreign": run.origin != Origin::Own, "failure": run.failure, "verdict": summary.verdict,
@@ -121,7 +130,8 @@ fn row(run: &ListedRun) -> Vec<String> {
         _ => "-".to_owned(),
     };
     let parent = summary.parent.as_ref().map(|parent| format!("fork of {}: ", excerpt(parent))).unwrap_or_default();
-    let topic = parent + &summary.topic;
+    let tags: String = run.tags.iter().map(|tag| format!("[{tag}] ")).collect();
+    let topic = tags + &parent + &summary.topic;
     let started = summary.started.get(..16).map_or_else(|| shown(&summary.started), |start| start.replace('T', " "));
     vec![run.id.clone(), shown(&summary.flow), words(run), calls, cost, started, topic]
 }

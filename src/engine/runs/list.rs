@@ -1,5 +1,6 @@
 //! The list of runs: each with how it began and how far it came, without reading all journals.
 
+use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -26,6 +27,8 @@ pub struct ListedRun {
     /// Whether a process has it locked now.
     pub busy: bool,
     pub origin: Origin,
+    /// The user's words for it.
+    pub tags: BTreeSet<String>,
     /// Why its journal cannot be read, if so.
     pub failure: Option<Failure>,
 }
@@ -98,11 +101,15 @@ impl Runs {
                 id,
                 summary: RunSummary::default(),
                 busy: false,
+                tags: BTreeSet::new(),
                 origin: Origin::Foreign("its journal cannot be read".to_owned()),
                 failure: Some(failure),
             })
         });
         let mut runs: Vec<ListedRun> = runs.collect();
+        // Without them a list is a list all the same; whoever changes them is told what is wrong with their file.
+        let mut tags = self.tags.read().unwrap_or_default();
+        runs.iter_mut().for_each(|run| run.tags = tags.remove(&run.id).unwrap_or_default());
         index.write(|id| self.is_run(id));
         runs.sort_by_cached_key(|run| (run.summary.started.clone(), self.made(&run.id), run.id.clone()));
         runs
@@ -139,7 +146,7 @@ impl Runs {
                 (summary, failure)
             }
         };
-        Ok(ListedRun { id: id.to_owned(), summary, busy, origin, failure })
+        Ok(ListedRun { id: id.to_owned(), summary, busy, origin, tags: BTreeSet::new(), failure })
     }
 
     /// Keeps the summary of a run whose last line this process has just written.

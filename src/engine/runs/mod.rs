@@ -7,10 +7,12 @@ mod folder;
 mod index;
 mod list;
 mod summary;
+mod tags;
 
 pub use list::ListedRun;
 pub use summary::RunSummary;
 
+use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,7 @@ use crate::journal::reader;
 use crate::journal::writer::{JournalTail, JournalWriter};
 use crate::model::text::excerpt;
 use folder::OpenFolder;
+use tags::TagFile;
 
 /// The folder of runs below a workspace.
 const RUNS: &str = ".nietz/runs";
@@ -57,6 +60,7 @@ pub struct Runs {
     records: RunRecords,
     /// Where summaries of runs are kept, if anywhere.
     indexes: Option<PathBuf>,
+    tags: TagFile,
 }
 
 /// A run that this process has locked, until this value is dropped.
@@ -70,7 +74,8 @@ pub struct LockedRun {
 impl Runs {
     /// Expects `workspace` as an absolute path without links; `records` are those of the user's own runs.
     pub fn new(workspace: &Path, records: RunRecords) -> Runs {
-        Runs { workspace: workspace.to_owned(), folder: workspace.join(RUNS), records, indexes: None }
+        let tags = TagFile::new(&records.tags(), workspace);
+        Runs { workspace: workspace.to_owned(), folder: workspace.join(RUNS), records, indexes: None, tags }
     }
 
     /// Keeps summaries of runs in this folder of the user's cache.
@@ -132,8 +137,23 @@ impl Runs {
         let failed = |error: std::io::Error| Failure::io(&folder, "remove", &error);
         std::fs::rename(&folder, &gone).map_err(failed)?;
         self.records.remove(&self.location(id, &canonical));
+        self.tags.forget(id);
         drop(locked);
         std::fs::remove_dir_all(&gone).map_err(failed)
+    }
+
+    /// Gives a run tags, takes some away, and returns those that it has now.
+    ///
+    /// # Errors
+    ///
+    /// `usage` if one of them is no tag, `run-not-found` if there is no such run, and those of the file that keeps them.
+    pub fn tag(&self, id: &str, more: &[String], less: &[String]) -> Result<BTreeSet<String>> {
+        more.iter().try_for_each(|tag| tags::check(tag))?;
+        self.named(id)?;
+        self.tags.change(id, |own| {
+            own.extend(more.iter().cloned());
+            own.retain(|tag| !less.contains(tag));
+        })
     }
 
     /// Removes what removals left that were ended half-way.

@@ -62,7 +62,18 @@ pub struct Manifest {
     /// What shows a run of the flow as blocks, for `nietz report`.
     pub report: Option<Function>,
     /// What tells by name whether a run of the flow is as it should be, for `nietz compare`.
-    pub checks: BTreeMap<String, Function>,
+    pub checks: BTreeMap<String, RunCheck>,
+    /// What of a run is held against others, for `nietz compare`.
+    pub compared: Option<Function>,
+}
+
+/// What each run of a flow must be.
+#[derive(Clone, Debug)]
+pub enum RunCheck {
+    /// A function that returns `true` where it holds.
+    Computed(Function),
+    /// A question about what came out, for a judge that the user names: yes or no.
+    Judged(String),
 }
 
 /// What a manifest says of its attachments where a pipe brings one, too.
@@ -154,6 +165,7 @@ impl Manifest {
                 "budget",
                 "report",
                 "checks",
+                "compared",
                 "run",
             ],
         );
@@ -223,11 +235,8 @@ impl Manifest {
         if let Some(problem) = exec_limits.problem() {
             reader.tell(invalid(format!("nietz.flow: exec_limits: {problem}")));
         }
-        let report = reader.keep(match table.raw_get::<LuaValue>("report") {
-            Ok(LuaValue::Nil) => Ok(None),
-            Ok(LuaValue::Function(report)) => Ok(Some(report)),
-            _ => Err(invalid("nietz.flow: report must be a function".to_owned())),
-        });
+        let report = reader.keep(read_function(table, "report"));
+        let compared = reader.keep(read_function(table, "compared"));
         let checks = reader.keep(read_checks(table));
         let summary = main.as_ref().map(|main| main.summary.clone());
         match (reader.end(), name, summary, main) {
@@ -246,21 +255,41 @@ impl Manifest {
                 commands,
                 report: report.flatten(),
                 checks: checks.unwrap_or_default(),
+                compared: compared.flatten(),
             }),
             (failure, ..) => Err(failure.unwrap_or_else(|| invalid("nietz.flow cannot be read".to_owned()))),
         }
     }
 }
 
-fn read_checks(table: &Table) -> Result<BTreeMap<String, Function>> {
-    let wrong = || invalid("nietz.flow: checks must be functions by their names".to_owned());
-    match table.raw_get::<LuaValue>("checks") {
-        Ok(LuaValue::Nil) => Ok(BTreeMap::new()),
-        Ok(LuaValue::Table(checks)) => {
-            checks.pairs::<String, Function>().collect::<mlua::Result<BTreeMap<_, _>>>().map_err(|_| wrong())
-        }
-        _ => Err(wrong()),
+/// Returns a function of the manifest that only computes.
+fn read_function(table: &Table, name: &str) -> Result<Option<Function>> {
+    match table.raw_get::<LuaValue>(name) {
+        Ok(LuaValue::Nil) => Ok(None),
+        Ok(LuaValue::Function(function)) => Ok(Some(function)),
+        _ => Err(invalid(format!("nietz.flow: {name} must be a function"))),
     }
+}
+
+fn read_checks(table: &Table) -> Result<BTreeMap<String, RunCheck>> {
+    let wrong = || invalid("nietz.flow: checks must be functions, or questions for a judge, by their names".to_owned());
+    let declared = match table.raw_get::<LuaValue>("checks") {
+        Ok(LuaValue::Nil) => return Ok(BTreeMap::new()),
+        Ok(LuaValue::Table(checks)) => checks,
+        _ => return Err(wrong()),
+    };
+    let mut checks = BTreeMap::new();
+    for pair in declared.pairs::<String, LuaValue>() {
+        let (name, check) = pair.map_err(|_| wrong())?;
+        let check = match check {
+            LuaValue::Function(check) => RunCheck::Computed(check),
+            LuaValue::String(question) => RunCheck::Judged(question.to_string_lossy()),
+            _ => return Err(wrong()),
+        };
+        checks.insert(name, check);
+        check_count(checks.len(), "nietz.flow", "checks")?;
+    }
+    Ok(checks)
 }
 
 fn read_name(table: &Table) -> Result<String> {

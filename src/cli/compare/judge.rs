@@ -1,0 +1,146 @@
+//! The judge: a model that the user names, asked by a flow of its own, so that what it said once is kept and paid for once.
+
+use std::ffi::OsString;
+
+use serde::{Deserialize, Serialize};
+
+use super::kept::{Kept, Wanted};
+use crate::error::{Code, Failure, Result};
+use crate::model::digest::Digest;
+use crate::model::text::excerpt;
+use crate::report::RunHistory;
+
+/// The flow that asks the judge.
+const FLOW: &str = "bundled:flows/compare/judge.lua";
+/// The shortest name of a model without its provider that is taken out of texts, in letters.
+const SHORTEST_NAME: usize = 4;
+/// What stands in the place of a model's name.
+const HIDDEN: &str = "[model]";
+
+/// What is judged: two texts, or one text by a question.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct JudgedText {
+    pub asked: String,
+    pub one: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub two: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+}
+
+impl JudgedText {
+    /// How many calls it takes: two texts are judged in both orders.
+    pub(super) fn calls(&self) -> usize {
+        if self.two.is_some() { 2 } else { 1 }
+    }
+
+    /// About how many letters each of its calls sends.
+    pub(super) fn letters(&self) -> usize {
+        [Some(&self.asked), Some(&self.one), self.two.as_ref(), self.question.as_ref()]
+            .iter()
+            .flatten()
+            .map(|text| text.len())
+            .sum()
+    }
+}
+
+/// What the judge said: `one`, `two` or `tie`; by a question, `yes` or `no`.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Verdict {
+    pub verdict: String,
+    /// Its reasons, one for each call.
+    pub why: Vec<String>,
+}
+
+pub(super) struct Judge<'a> {
+    pub kept: &'a Kept<'a>,
+    pub model: &'a str,
+}
+
+impl Judge<'_> {
+    fn wanted(&self, texts: &[JudgedText]) -> Wanted {
+        let given = serde_json::to_value(texts).unwrap_or_default();
+        let digest = Digest::of(format!("{}\n{given}", self.model).as_bytes()).to_string();
+        Wanted {
+            name: format!("judged-{}", &digest[..24]),
+            what: format!("what {} judges", excerpt(self.model)),
+            given,
+        }
+    }
+
+    /// Tells whether these were judged already.
+    pub(super) fn is_done(&self, texts: &[JudgedText]) -> bool {
+        texts.is_empty() || self.kept.done(&self.wanted(texts).name).is_some()
+    }
+
+    /// Has texts judged, each by itself.
+    ///
+    /// # Errors
+    ///
+    /// What the judge's run ended with, if it is not done.
+    pub(super) fn verdicts(&self, texts: &[JudgedText]) -> Result<Vec<Verdict>> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let wanted = self.wanted(texts);
+        let history = self.kept.history(&wanted, &|folder, questions| {
+            let mut file = OsString::from("@");
+            file.push(questions);
+            let words = ["-C".into(), folder.into(), "run".into(), FLOW.into(), "--json".into(), "--model".into()];
+            words.into_iter().chain([self.model.into(), file]).collect()
+        })?;
+        if history.status != "done" {
+            let own: Option<Failure> = serde_json::from_value(history.failure.clone()).ok();
+            let failure = own.unwrap_or_else(|| Failure::new(Code::Interrupted, history.status.clone()));
+            let message = format!("{} did not come to its end: {}", wanted.what, failure.message);
+            return Err(Failure { message, ..failure }.hint("the same command goes on with it"));
+        }
+        let verdicts: Option<Vec<Verdict>> = serde_json::from_value(history.result).ok();
+        verdicts
+            .filter(|verdicts| verdicts.len() == texts.len())
+            .ok_or_else(|| Failure::new(Code::JournalBroken, format!("{}: its journal has no verdicts", wanted.name)))
+    }
+}
+
+/// Returns a text without the names of these models: who judges does not know who wrote it.
+pub(super) fn blind(text: &str, models: &[&str]) -> String {
+    let bare = models.iter().filter_map(|model| model.rsplit('/').next()).filter(|name| name.len() >= SHORTEST_NAME);
+    let names = models.iter().copied().filter(|model| !model.is_empty()).chain(bare);
+    names.fold(text.to_owned(), |text, name| without(&text, name))
+}
+
+/// Returns a text without a name, where it stands by itself and is no part of another word.
+fn without(text: &str, name: &str) -> String {
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let (mut out, mut from) = (String::with_capacity(text.len()), 0);
+    for (at, found) in text.match_indices(name) {
+        let (before, behind) = (&text[..at], &text[at + found.len()..]);
+        if !before.ends_with(is_of_word) && !behind.starts_with(is_of_word) {
+            out.push_str(&text[from..at]);
+            out.push_str(HIDDEN);
+            from = at + found.len();
+        }
+    }
+    out + &text[from..]
+}
+
+/// Returns what a run was asked, in the words of who asked.
+pub(super) fn asked(history: &RunHistory) -> String {
+    let answers =
+        history.effects.iter().filter(|effect| effect.kind == "ask").filter_map(|effect| effect.outcome.as_str());
+    let answers = answers.filter(|answer| !answer.trim().is_empty()).map(|answer| format!("- {answer}"));
+    let said: Vec<String> = std::iter::once(history.topic().to_owned()).chain(answers).collect();
+    said.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::blind;
+
+    #[test]
+    fn who_judges_reads_no_names_of_models() {
+        assert_eq!(blind("I am gpt-x of openai/gpt-x.", &["openai/gpt-x", "anthropic/o3"]), "I am [model] of [model].");
+        assert_eq!(blind("o3 stands", &["anthropic/o3", ""]), "o3 stands");
+        assert_eq!(blind("the latest test, tested", &["openai/test"]), "the latest [model], tested");
+    }
+}

@@ -6,6 +6,7 @@ local git = require("@nietz/git")
 local list = require("../common/list")
 local llm = require("@nietz/llm")
 local results = require("../common/memory/results")
+local text = require("@nietz/text")
 
 local small = {}
 
@@ -84,20 +85,49 @@ function small.code(tree: git.Handle, latest: results.Results): { Shown }
 	return shown
 end
 
+--- Returns the lines of a change that differ, without those before and after them that are the same on both sides: a small mind
+--- leaves out lines around a place that it knows.
+local function differing(edit: Edit): (string, string)
+	local old, new = text.lines(edit.old), text.lines(edit.new)
+	while #old > 0 and #new > 0 and old[1] == new[1] do
+		table.remove(old, 1)
+		table.remove(new, 1)
+	end
+	while #old > 0 and #new > 0 and old[#old] == new[#new] do
+		table.remove(old)
+		table.remove(new)
+	end
+	return table.concat(old, "\n"), table.concat(new, "\n")
+end
+
+--- Where a change goes in a text: the bytes that are replaced, and by what; or why that is not known.
+type Place = { from: number, to: number, new: string }
+local function place_of(content: string, edit: Edit): (Place?, string?)
+	local short_old, short_new = differing(edit)
+	for _, way in { { edit.old, edit.new }, { short_old, short_new } } do
+		local old, new = way[1], way[2]
+		local from, to = string.find(content, old, 1, true)
+		if old ~= "" and from ~= nil and string.find(content, old, (to :: number) + 1, true) ~= nil then
+			return nil, `old stands in {edit.path} more than once: give the lines around it, too`
+		elseif old ~= "" and from ~= nil then
+			return { from = from, to = to :: number, new = new }, nil
+		end
+	end
+	return nil, `old must stand in {edit.path} letter by letter, and this does not: {edit.old}`
+end
+
 --- Returns why a change cannot be made as it stands, or nil.
 function small.why_not(tree: git.Handle, edits: { Edit }): string?
 	for _, edit in edits do
 		local content = if #tree:find((string.gsub(edit.path, "[%[%]%*%?{}]", "[%0]"))).paths == 1 then read(tree, edit.path) else nil
 		if content == nil then
 			return `path must name one of the files above, and {edit.path} does not`
-		end
-		local from, to = string.find(content, edit.old, 1, true)
-		if from == nil then
-			return `old must stand in {edit.path} letter by letter, and this does not: {edit.old}`
-		elseif string.find(content, edit.old, (to :: number) + 1, true) ~= nil then
-			return `old stands in {edit.path} more than once: give the lines around it, too`
 		elseif edit.old == edit.new then
 			return "old and new are the same, so nothing would change"
+		end
+		local _, why = place_of(content, edit)
+		if why ~= nil then
+			return why
 		end
 	end
 	return nil
@@ -107,9 +137,9 @@ end
 function small.make(tree: git.Handle, edits: { Edit })
 	for _, edit in edits do
 		local content = tree:read(edit.path)
-		local from, to = string.find(content, edit.old, 1, true)
-		if from ~= nil then
-			tree:write(edit.path, string.sub(content, 1, from - 1) .. edit.new .. string.sub(content, (to :: number) + 1))
+		local place = place_of(content, edit)
+		if place ~= nil then
+			tree:write(edit.path, string.sub(content, 1, place.from - 1) .. place.new .. string.sub(content, place.to + 1))
 		end
 	end
 end

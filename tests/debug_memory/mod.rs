@@ -14,6 +14,7 @@ mod prompts;
 mod recall;
 mod reports;
 mod samples;
+mod small;
 mod strict;
 
 use std::path::Path;

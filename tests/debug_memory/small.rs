@@ -1,5 +1,7 @@
 //! What a small mind gets in place of tools: the code that the failures are about, and a change to write down.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::json;
 
 use super::{has, is_analysis, outcome, project, task};
@@ -26,6 +28,7 @@ fn a_small_mind_gets_the_code_and_no_tools_and_writes_its_change_down() {
     let edit = |path: &str, old: &str, new: &str| {
         Response::text(json!({ "edits": [{ "path": path, "old": old, "new": new }] }).to_string())
     };
+    let written = AtomicUsize::new(0);
     let server = ModelServer::start(move |request| {
         assert!(!request.body.to_string().contains("\"tools\""), "{}", request.body);
         let task = task(request);
@@ -46,16 +49,25 @@ fn a_small_mind_gets_the_code_and_no_tools_and_writes_its_change_down() {
             );
         }
         let said: String = request.turns().into_iter().map(|(_, text)| text).collect();
-        match () {
-            () if said.contains("and nowhere.py does not") => edit(
+        match written.fetch_add(1, Ordering::SeqCst) {
+            0 => edit("shop/prices.py", "result", "sum"),
+            1 => {
+                assert!(said.contains("old stands in shop/prices.py more than once"), "{said}");
+                edit("shop/prices.py", "7 != 12", "12")
+            }
+            2 => {
+                assert!(
+                    said.contains("old must stand in shop/prices.py letter by letter, and this does not: 7 != 12"),
+                    "{said}"
+                );
+                edit("nowhere.py", "a", "b")
+            }
+            // That was not carried out; it leaves a line out, as such models do.
+            _ => edit(
                 "shop/prices.py",
-                // It leaves a line out, as such models do.
                 "def total(lines):\n    result = 0\n    for count, price in lines:\n        result += count + price\n",
                 "def total(lines):\n    result = 0\n    for count, price in lines:\n        result += count * price\n",
             ),
-            () if said.contains("letter by letter, and this does not: 7 != 12") => edit("nowhere.py", "a", "b"),
-            () if said.contains("stands in shop/prices.py more than once") => edit("shop/prices.py", "7 != 12", "12"),
-            () => edit("shop/prices.py", "result", "sum"),
         }
     });
     let env = project(&server, FILES);

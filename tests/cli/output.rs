@@ -77,8 +77,8 @@ fn runs_and_logs_tell_what_happened() {
     assert_snapshot!(call(&env, &["runs", "--json"]), @r#"
     exit 0
     -- stdout
-    {"run":"r1","flow":"short","command":null,"topic":"coffee","status":"done","code":null,"started":"2026-01-09T10:30:00Z","parent":null,"calls":1,"usage":{"input":10,"output":2},"cost":null,"saved":null,"foreign":false,"failure":null,"verdict":null}
-    {"run":"r2","flow":"short","command":null,"topic":"tea","status":"waiting","code":"answer-missing","started":"2026-01-09T10:30:00Z","parent":null,"calls":1,"usage":{"input":10,"output":2},"cost":null,"saved":null,"foreign":false,"failure":null,"verdict":null}
+    {"run":"r1","flow":"short","command":null,"topic":"coffee","status":"done","code":null,"started":"2026-01-09T10:30:00Z","parent":null,"tags":[],"calls":1,"usage":{"input":10,"output":2},"cost":null,"saved":null,"foreign":false,"failure":null,"verdict":null}
+    {"run":"r2","flow":"short","command":null,"topic":"tea","status":"waiting","code":"answer-missing","started":"2026-01-09T10:30:00Z","parent":null,"tags":[],"calls":1,"usage":{"input":10,"output":2},"cost":null,"saved":null,"foreign":false,"failure":null,"verdict":null}
     "#);
     assert_snapshot!(call(&env, &["log", "r1"]), @r#"
     exit 0

@@ -117,6 +117,10 @@ pub(crate) fn edits(
         let task = task(request);
         let edit = edits.iter().find(|(old, new)| task.contains(&format!("put `{new}` in the place of `{old}` there")));
         match (step(request), edit) {
+            // A small mind has no tools, and writes its change down.
+            (_, Some((old, new))) if task.contains("`edits`, each with the `path`") => {
+                Response::text(json!({ "edits": [{ "path": file, "old": old, "new": new }] }).to_string()).usage(10, 5)
+            }
             (0, Some((old, new))) => call("replace_in_file", &json!({ "path": file, "old": old, "new": new })),
             _ => Response::text("I changed it.").usage(10, 5),
         }

@@ -10,6 +10,7 @@ local list = require("../common/list")
 local notebook = require("./notebook")
 local session = require("./session")
 local shape = require("../common/shape")
+local text = require("@nietz/text")
 local transcript = require("./transcript")
 
 local noting = {}
@@ -137,14 +138,29 @@ type Minutes = {
 	revoked: { ledger.Revoking },
 }
 
---- Returns a reason without the word that stands before reasons: the brief says it.
-local function bare_reason(why: string): string
-	for _, word in { "because of ", "because ", "parce que ", "car ", "à cause de " } do
-		if string.sub(why, 1, #word) == word then
-			return string.sub(why, #word + 1)
+--- What stands before reasons.
+local BEFORE_REASONS = { "because of ", "because ", "parce que ", "car ", "à cause de " }
+
+--- Returns a reason without what stands before reasons, mistyped too, which the brief says, and without parts that the decision
+--- says already.
+local function bare_reason(why: string, decision: string): string
+	local typed = string.match(why, "^%S+") or ""
+	local meant = if #typed == #"because" then text.nearest(string.lower(typed), { "because" }) else nil
+	local bare = (meant or typed) .. string.sub(why, #typed + 1)
+	for _, word in BEFORE_REASONS do
+		if string.sub(bare, 1, #word) == word then
+			bare = string.sub(bare, #word + 1)
+			break
 		end
 	end
-	return why
+	local parts: { string } = {}
+	for _, part in string.split(bare, ",") do
+		local plain = text.fold(text.trim(part))
+		if plain ~= "" and string.find(text.fold(decision), plain, 1, true) == nil then
+			table.insert(parts, text.trim(part))
+		end
+	end
+	return table.concat(parts, ", ")
 end
 
 --- Returns the entries that a model proposes, as the ledger takes them.
@@ -156,7 +172,7 @@ local function proposal_of(value: Minutes): ledger.Proposal
 	for _, item in value.decided do
 		table.insert(
 			entries,
-			{ kind = "decision", text = item.text, quote = item.quote, why = bare_reason(item.why), rejected = item.rejected }
+			{ kind = "decision", text = item.text, quote = item.quote, why = bare_reason(item.why, item.text), rejected = item.rejected }
 		)
 	end
 	for _, item in value.planned do

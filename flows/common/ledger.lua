@@ -316,7 +316,7 @@ function ledger.sentences(value: string): { string }
 		local open = ""
 		for _, word in string.split((string.gsub(text.trim(line), "%s+", " ")), " ") do
 			open = if open == "" then word else `{open} {word}`
-			local stem = string.match(word, "^(.-)%.$")
+			local stem = string.match(word, "^[%(%[\"']*(.-)%.$")
 			local short = stem ~= nil and table.find(SHORTENED, text.fold(stem)) ~= nil
 			if text.search(word, "[.!?…][\"')\\]”»]*$") ~= nil and not short then
 				table.insert(found, open)

@@ -269,7 +269,7 @@ local function write_decision(self: app.App, options: { string }): session.Decis
 	known.take_back(self, value.taken_back or {})
 	local rejected: { sources.Point } = json.array({} :: { sources.Point })
 	for _, item in value.rejected do
-		local text = `{item.option}, {app.option_text(self, item.option)}: {app.to_line(item.why)}`
+		local text = `{item.option}, {string.gsub(app.option_text(self, item.option), "%.$", "")}: {app.to_line(item.why)}`
 		table.insert(rejected, sources.point(self, text, item.from))
 	end
 	local decided: session.Decision = {

@@ -114,6 +114,29 @@ local function is_told(clause: string, quotes: string): boolean
 	return #words == 0 or similarity.shared_words(clause, quotes) >= TOLD * #words
 end
 
+--- How answers begin that say nothing.
+local KNOWS_NOT =
+	"^(i )?(do not|don'?t|dont|didn'?t|can'?t|cannot|cant) (know|say)|^(no|not an?y?) idea|^otherwise dont know|^(je )?(ne )?sais pas|^aucune idée"
+--- The fewest words of a piece without a figure that says something by itself.
+local FEWEST = 3
+
+--- Returns what a note says by itself: of an answer that stands behind its question, the answer, where it has words enough; nothing
+--- where it says that they do not know.
+local function own_words(note: string): string?
+	local answer = string.match(note, "%? → (.+)$")
+	if answer == nil then
+		return note
+	elseif text.search(text.fold(answer), KNOWS_NOT) ~= nil then
+		return nil
+	end
+	return if #similarity.words(answer) >= FEWEST then answer else note
+end
+
+--- Whether a clause says something by itself: one that leads to the next does not, nor one of a word or two.
+local function says_something(clause: string): boolean
+	return string.find(clause, ":$") == nil and (#similarity.words(clause) >= FEWEST or string.find(clause, "%d") ~= nil)
+end
+
 --- Returns what the user said that no quote tells, in their words.
 local function passed_over(self: app.App, facts: { Fact }, gone: { string }): { Fact }
 	local found: { Fact } = {}
@@ -127,13 +150,15 @@ local function passed_over(self: app.App, facts: { Fact }, gone: { string }): { 
 			end),
 			"\n"
 		)
-		for _, piece in left_of(entry.text, gone) do
-			local parts: { string } = if #quotes > 0 then clauses(piece) else { piece } :: { string }
+		local own = own_words(entry.text)
+		local pieces: { string } = if own ~= nil then left_of(own, gone) else {}
+		for _, piece in pieces do
+			local parts: { string } = if #quotes > 0 then list.filter(clauses(piece), says_something) else { piece } :: { string }
 			for _, part in parts do
 				-- A question of theirs is no fact, unless there is a figure in it.
 				local asks = string.find(part, "%?$") ~= nil and string.find(part, "%d") == nil
 				if not asks and (#quotes == 0 or not is_told(part, told)) then
-					table.insert(found, { text = part })
+					table.insert(found, { text = (string.gsub(part, "[,;:]$", "")) })
 				end
 			end
 		end

@@ -106,6 +106,20 @@ function persona_turns.check_reply(self: app.App, value: app.Values, name: strin
 	if value.responds ~= nil and #others == 0 then
 		return "responds: those points are your own; answer a point of somebody else"
 	end
+	if not is_small then
+		-- Whoever goes on from a point of their own, or answers one twice, says that beside their answers: it is not lost.
+		local answered: { [string]: boolean } = {}
+		local kept: { app.Values } = {}
+		for _, response in value.responds or {} :: { app.Values } do
+			if table.find(others, response) ~= nil and not answered[response.to] then
+				answered[response.to] = true
+				table.insert(kept, response)
+			else
+				table.insert(value.points, app.to_line(response.why))
+			end
+		end
+		others = kept
+	end
 	value.responds = if value.responds ~= nil then others else nil
 	return if is_small then nil else proposals.fault(self, value)
 end

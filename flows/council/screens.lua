@@ -80,7 +80,7 @@ local function vars_of(self: Source, names: boolean): app.Values
 		undecided = made.option == agreement.UNDECIDED,
 		composed = if made.composed then self.t("answer.composed") else "",
 		decision = line_of(made.decision),
-		option = if option then self.t("answer.option", { id = option.id, text = option.text }) else "",
+		option = if option then self.t("answer.option", { id = option.id, text = (string.gsub(option.text, "%.$", "")) }) else "",
 		standing = standing(self),
 		parts = parts_of(function(field, named): { Line }
 			return if named and not names then {} else list.map((made :: app.Values)[field] or {} :: { session.Point }, line_of)

@@ -72,7 +72,7 @@ fn what_is_taken_back_or_answered_is_shown_and_reaches_neither_prompt_nor_brief(
             {"quote": said[0], "kind": "idea", "text": "Resume in chunks"},
             {"quote": said[1], "kind": "open", "text": "Nobody knows who pays"}], "decided": []}),
         _ => {
-            json!({"said": [], "decided": [{"quote": said[0], "text": "No chunks", "why": "they are slow", "rejected": ""}],
+            json!({"said": [], "decided": [{"quote": said[0], "text": "No chunks at all", "why": "becasue they are slow, no chunks at all", "rejected": ""}],
             "revoked": [{"id": 1, "quote": said[0]}, {"id": 2, "quote": "Ann pays"}, {"id": 2, "quote": "Bob pays"}, {"id": 77, "quote": said[0]}]})
         }
     });
@@ -83,7 +83,10 @@ fn what_is_taken_back_or_answered_is_shown_and_reaches_neither_prompt_nor_brief(
     says(&ended, &["− **1** idea: Resume in chunks (holds no more)", "✓ **2** open: Nobody knows who pays (answered)"]);
     let text = brief(&table);
     assert!(!text.contains("Resume in chunks") && !text.contains("Nobody knows"), "{text}");
-    assert!(text.contains("- No chunks, because they are slow (iteration 2)") && text.contains("Ann pays."), "{text}");
+    assert!(
+        text.contains("- No chunks at all, because they are slow (iteration 2)") && text.contains("Ann pays."),
+        "{text}"
+    );
     assert_eq!(table.session()["ideas"], json!([]));
     let requests = table.server.requests();
     let written = requests.iter().map(task).find(|task| task.starts_with("Write what a team needs")).expect("a brief");

@@ -189,3 +189,38 @@ fn what_is_quoted_ends_with_a_whole_word_and_an_answers_schema_names_no_point() 
     let schema = written[0].schema().to_string();
     assert!(!schema.contains("\"P1\"") && schema.len() < 4000, "{} {schema}", schema.len());
 }
+
+/// New facts make members revise what they said themselves: figures that others build on must not vanish.
+#[test]
+fn what_goes_on_from_a_point_of_ones_own_or_answers_one_twice_is_said_all_the_same() {
+    let brain = Brain { stand: stuck, ..Brain::default() };
+    let server = ModelServer::start(move |request| {
+        let mut value = brain.reply(request);
+        let schema = request.schema();
+        let ids = schema["properties"]["responds"]["items"]["properties"]["to"]["enum"].as_array().cloned();
+        if let (Some(ids), Some(first)) = (ids, value["responds"].get(0).cloned()) {
+            let mut all = vec![first.clone()];
+            for id in ids.iter().filter(|id| **id != first["to"]) {
+                all.push(serde_json::json!({"to": id, "how": "builds_on", "why": format!("What follows from {} in figures", id)}));
+            }
+            all.push(serde_json::json!({"to": first["to"], "how": "builds_on", "why": "And the same point bears a second look"}));
+            value["responds"] = all.into();
+        }
+        Response::text(value.to_string())
+    });
+    let table = Table { model: super::table::LARGE, ..Table::of(server) };
+    let session = table.hold(&["--no-pause", "--cycles", "2"], &[]).result();
+    let spoken = turns(&session, "discussion");
+    for turn in &spoken[3..] {
+        let content = turn["content"].as_str().expect("a turn has words");
+        for id in ["P1", "P2", "P3"] {
+            let whole = content.contains(&format!("What follows from \"{id}\" in figures"));
+            let answered = list(&turn["metadata"]["responds"])[0]["to"] == id;
+            assert!(whole || answered, "{id}: {content}");
+        }
+        assert!(content.contains("And the same point bears a second look"), "{content}");
+        let own =
+            list(&turn["metadata"]["responds"]).iter().filter(|one| one["name"] == turn["sender"]["name"]).count();
+        assert_eq!(own, 0, "nobody answers themselves: {turn}");
+    }
+}

@@ -108,6 +108,23 @@ function screens.answer(self: Source, names: boolean): string
 	return clean(template.render("./screens/answer.md", vars))
 end
 
+--- Returns the options with why each was rejected, and what was rejected that is none of them: no option is told twice.
+local function options_of(doc: session.Session, rejected: { Line }): ({ app.Values }, { Line })
+	local left = table.clone(rejected)
+	local options = list.map(doc.metadata.options, function(option: session.Option): app.Values
+		local told = string.gsub(option.text, "%.$", "")
+		local head = `{option.id}, {told}: `
+		for index, item in left do
+			if string.sub(item.text, 1, #head) == head then
+				table.remove(left, index)
+				return { id = option.id, text = told, why = string.sub(item.text, #head + 1), who = item.who }
+			end
+		end
+		return { id = option.id, text = told, why = "", who = "" }
+	end)
+	return options, left
+end
+
 --- Returns the record of a decision, in the form of an ADR, from a session.
 function screens.record(doc: session.Session, t: translations.Translate): string
 	local vars = vars_of({ doc = doc, t = t }, true)
@@ -115,9 +132,8 @@ function screens.record(doc: session.Session, t: translations.Translate): string
 	vars.date = string.sub(doc.updatedAt, 1, 10)
 	vars.status = t(if doc.status == "completed" and not vars.undecided then "record.accepted" else "record.open")
 	vars.request = doc.requestText
-	vars.options = list.map(doc.metadata.options, function(option: session.Option): app.Values
-		return { id = option.id, text = option.text }
-	end)
+	vars.options, vars.parts.rejected = options_of(doc, vars.parts.rejected)
+	vars.option = if vars.option ~= "" then t("record.option", { id = doc.metadata.decision.option }) else ""
 	vars.people = table.concat(
 		list.map(doc.personaSelection.selectedPersonas, function(one: session.Participant): string
 			return one.name
@@ -132,6 +148,7 @@ function screens.record(doc: session.Session, t: translations.Translate): string
 		context = t("record.context"),
 		options = t("record.options"),
 		consequences = t("record.consequences"),
+		rejected = t("heading.rejected"),
 	}
 	vars.session = doc.sessionId
 	vars.known = vars.parts.known

@@ -121,32 +121,15 @@ fn a_decision_is_written_as_a_record_in_markdown() {
     - Council: Senior Architect, QA Engineer, Devil's Advocate
     - Session: ID
 
-    ## Context
-
-    Should we split billing into its own service this quarter?
-
-    - Two people work here.
-
-    ## Options that were considered
-
-    - **A** Split billing out now
-    - **B** Leave billing where it is
-    - **C** Draw the boundary inside the monolith first
-
     ## Decision
 
     Split billing out, behind contract tests. *(Senior Architect #1, Devil's Advocate #9)*
 
-    Option A: Split billing out now. Carried by 2 of 3, with confidence 70 of 100; 67 % of all confidence. In the end the council is in deadlock, after 3 cycles.
+    Option A. Carried by 2 of 3, with confidence 70 of 100; 67 % of all confidence. In the end the council is in deadlock, after 3 cycles.
 
     ### Why
 
     - The tests pin what both sides mean. *(Devil's Advocate #9)*
-
-    ### Rejected
-
-    - B, Leave billing where it is: It only moves the problem. *(Senior Architect #1)*
-    - C, Draw the boundary inside the monolith first: It only moves the problem. *(Senior Architect #1)*
 
     ## Consequences
 
@@ -165,6 +148,18 @@ fn a_decision_is_written_as_a_record_in_markdown() {
     ### Minority reports
 
     - **Devil's Advocate #9** Nobody has shown that two deployments are cheaper than one. *What would convince me:* A month of deploys with the time each of them took.
+
+    ## Context
+
+    Should we split billing into its own service this quarter?
+
+    - Two people work here.
+
+    ## Options that were considered
+
+    - **A** Split billing out now
+    - **B** Leave billing where it is. *Rejected:* It only moves the problem. *(Senior Architect #1)*
+    - **C** Draw the boundary inside the monolith first. *Rejected:* It only moves the problem. *(Senior Architect #1)*
     ");
     let ended = table.env.nietz(["run", "council", "export", RUN, "other.md"]).var("NIETZ_RUN", "x").go().exits(0);
     assert!(ended.stdout.contains("other.md"), "{ended:?}");

@@ -12,6 +12,7 @@ local recall = require("../common/memory/recall")
 local results = require("../common/memory/results")
 local run_comparison = require("./run_comparison")
 local small = require("./small")
+local source = require("../common/tools/source")
 local spec = require("../common/memory/spec")
 local state = require("./state")
 local template = require("@nietz/template")
@@ -232,8 +233,7 @@ function model_calls.analyse(self: state.Session, latest: results.Results): (Ana
 		prompt = prompt,
 		schema = analysis_schema(judged_past.names(told) ~= "", #self.known_patterns > 0, #code > 0),
 		check = function(value: Analysis): string?
-			local literal = string.gsub(value.location.file, "[%[%]%*%?{}]", "[%0]")
-			if #self.tree:find(literal).paths ~= 1 then
+			if #self.tree:find(source.literal_glob(value.location.file)).paths ~= 1 then
 				return `location.file must name one file of the repository, and {value.location.file} does not`
 			end
 			if value.root_cause == value.root_cause_category then

@@ -6,6 +6,7 @@ local git = require("@nietz/git")
 local list = require("../common/list")
 local llm = require("@nietz/llm")
 local results = require("../common/memory/results")
+local source = require("../common/tools/source")
 local text = require("@nietz/text")
 
 local small = {}
@@ -119,7 +120,7 @@ end
 --- Returns why a change cannot be made as it stands, or nil.
 function small.why_not(tree: git.Handle, edits: { Edit }): string?
 	for _, edit in edits do
-		local content = if #tree:find((string.gsub(edit.path, "[%[%]%*%?{}]", "[%0]"))).paths == 1 then read(tree, edit.path) else nil
+		local content = if #tree:find(source.literal_glob(edit.path)).paths == 1 then read(tree, edit.path) else nil
 		if content == nil then
 			return `path must name one of the files above, and {edit.path} does not`
 		elseif edit.old == edit.new then

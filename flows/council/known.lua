@@ -1,23 +1,29 @@
 --!strict
---- What an answer rests on: what the user said and still holds. A writer says it fact by fact, each with the user's words; what it
---- passed over is added in those words, and what was taken back is cut out of them. So nothing that was said is lost, and nothing
---- that was taken back comes back.
+--- What the user said and still holds, and whether a record tells it, anywhere in it: so nothing that was said is lost, and nothing
+--- that was taken back comes back. What no line tells is placed in the user's words, without what was taken back of them.
 
 local app = require("./app")
+local figures = require("./figures")
 local json = require("@nietz/json")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
+local session = require("./session")
+local shape = require("../common/shape")
 local similarity = require("../common/similarity")
 local text = require("@nietz/text")
 
 local known = {}
 
---- `quote` are the user's words; absent where `text` is those.
-export type Fact = { text: string, quote: string? }
+export type Fact = session.Fact
+--- A clause of the user's, and the sentence that it stands in, without what was taken back.
+export type Clause = { text: string, within: string }
 
 local KINDS = { "context", "answer", "remark", "fact" }
---- From this share of its words on a clause is told by what quotes it.
-local TOLD = 0.6
+--- From this share of its words on a clause is told by the two lines that share most with it; where it has figures, and they are
+--- told with words of it, from the other one on.
+local TOLD, TOLD_WITH_FIGURES = 0.6, 0.4
+--- Up to how many letters a sentence is placed whole, where some of it is told already: a piece of it could not be read alone.
+local SHORT = 140
 --- What a piece begins or ends with once something was cut out of it.
 local LOOSE = { "^[%s,;:%.]+", "[%s,;:]+$", "^and%s+", "^but%s+", "^et%s+", "^mais%s+", "%s+and$", "%s+but$", "%s+et$", "%s+mais$" }
 
@@ -50,6 +56,29 @@ function known.take_back(self: app.App, found: { app.Values })
 		end
 	end
 end
+
+--- Asks what of the user's words their later ones replaced, where they said anything since it was asked last; a small mind is not asked.
+function known.find_replaced(self: app.App)
+	if app.is_small(self, self.moderator) or self.looked_until >= self.book.last then
+		return
+	end
+	self.looked_until = self.book.last
+	local value = app.ask_model(self, {
+		prompt = "replaced",
+		vars = {},
+		schema = shape.object({ "taken_back" }, { taken_back = known.TAKEN_BACK }),
+		persona = self.moderator,
+		label = self.t("label.replaced"),
+		purpose = "council",
+		temperature = 0.2,
+		small = false,
+	})
+	known.take_back(self, if value ~= nil then value.taken_back else {})
+end
+
+--- Words that hold no longer, each with the later ones that say so.
+known.TAKEN_BACK =
+	shape.list(shape.object({ "quote", "by" }, { quote = shape.text(2), by = shape.text(2) }), 0, 60) :: shape.Shape
 
 --- Returns a text without what stands between two places, in two pieces.
 local function cut(piece: string, words: string): { string }
@@ -105,15 +134,6 @@ local function clauses(sentence: string): { string }
 	end)
 end
 
---- Whether what was quoted tells a clause: all its figures, and most of its words.
-local function is_told(clause: string, quotes: string): boolean
-	if ledger.invented_number(clause, quotes) ~= nil then
-		return false
-	end
-	local words = similarity.words(clause)
-	return #words == 0 or similarity.shared_words(clause, quotes) >= TOLD * #words
-end
-
 --- How answers begin that say nothing.
 local KNOWS_NOT =
 	"^(i )?(do not|don'?t|dont|didn'?t|can'?t|cannot|cant) (know|say)|^(no|not an?y?) idea|^otherwise dont know|^(je )?(ne )?sais pas|^aucune idée"
@@ -132,67 +152,142 @@ local function own_words(note: string): string?
 	return if #similarity.words(answer) >= FEWEST then answer else note
 end
 
---- Whether a clause says something by itself: one that leads to the next does not, nor one of a word or two.
+--- Whether a clause says something by itself: one that leads to the next does not, nor one of a word or two, nor a question of theirs,
+--- unless there is a figure in it.
 local function says_something(clause: string): boolean
-	return string.find(clause, ":$") == nil and (#similarity.words(clause) >= FEWEST or string.find(clause, "%d") ~= nil)
+	if string.find(clause, "%d") ~= nil then
+		return true
+	end
+	return string.find(clause, "[:%?]$") == nil and #similarity.words(clause) >= FEWEST
 end
 
---- Returns what the user said that no quote tells, in their words.
-local function passed_over(self: app.App, facts: { Fact }, gone: { string }): { Fact }
-	local found: { Fact } = {}
-	for _, entry in ledger.holding(self.book, nil, KINDS) do
-		local quotes = list.filter(facts, function(fact): boolean
-			return fact.quote ~= nil and (ledger.is_said(fact.quote, entry.text) or ledger.is_said(entry.text, fact.quote))
-		end)
-		local told = table.concat(
-			list.map(quotes, function(fact): string
-				return fact.quote or ""
-			end),
-			"\n"
-		)
-		local own = own_words(entry.text)
-		local pieces: { string } = if own ~= nil then left_of(own, gone) else {}
-		for _, piece in pieces do
-			local parts: { string } = if #quotes > 0 then list.filter(clauses(piece), says_something) else { piece } :: { string }
+--- Returns the sentences of the user that hold: what they said, and what stands in the request beside its question.
+local function sentences(self: app.App): { string }
+	local found = list.map(ledger.holding(self.book, nil, KINDS), function(entry): string
+		return own_words(entry.text) or ""
+	end)
+	local asked = ledger.sentences(self.doc.requestText)
+	for index, sentence in if #asked > 1 then asked else {} :: { string } do
+		if string.find(sentence, "%?$") == nil then
+			table.insert(found, index, sentence)
+		end
+	end
+	return found
+end
+
+--- Returns what the user said that holds, clause by clause.
+function known.clauses(self: app.App): { Clause }
+	local gone = known.taken_back(self)
+	local found: { Clause } = {}
+	for _, sentence in sentences(self) do
+		for _, piece in left_of(sentence, gone) do
+			local parts = list.filter(clauses(piece), says_something)
+			-- A piece of which no clause stands alone is told as a whole, but for a question.
+			if #parts == 0 and string.find(piece, "%?$") == nil then
+				parts = { piece }
+			end
 			for _, part in parts do
-				-- A question of theirs is no fact, unless there is a figure in it.
-				local asks = string.find(part, "%?$") ~= nil and string.find(part, "%d") == nil
-				if not asks and (#quotes == 0 or not is_told(part, told)) then
-					table.insert(found, { text = (string.gsub(part, "[,;:]$", "")) })
-				end
+				table.insert(found, { text = part, within = piece })
 			end
 		end
 	end
 	return found
 end
 
---- Returns all that holds: what a writer told, as far as its quotes are the user's and hold, and what it passed over.
-function known.facts(self: app.App, told: { app.Values }): { Fact }
+--- Returns all figures that may stand in an answer as they are: those of the user that hold, of files, and of the day.
+function known.figures(self: app.App): { figures.Figure }
 	local gone = known.taken_back(self)
-	local said = table.concat(
-		list.map(ledger.holding(self.book, nil, KINDS), function(entry): string
-			return entry.text
-		end),
-		"\n"
-	)
-	local facts: { Fact } = json.array({} :: { Fact })
-	for _, item in told do
-		local line = app.to_line(item.text)
-		local quote = if item.quote == "" then line else item.quote
-		local holds = ledger.is_said(quote, said)
-			and not list.some(gone, function(words): boolean
-				return ledger.is_said(quote, words) or ledger.is_said(words, quote)
-			end)
-		if holds then
-			-- A figure that nobody said is taken out with the words around it: the user's own stand in their place.
-			local invented = ledger.invented_number(line, `{said}\n{self.doc.requestText}`) ~= nil
-			table.insert(facts, { text = if invented then quote else line, quote = quote })
+	local lines: { string } = { app.today(self) }
+	for _, entry in ledger.holding(self.book, nil, KINDS) do
+		for _, piece in left_of(entry.text, gone) do
+			table.insert(lines, piece)
 		end
 	end
-	for _, fact in passed_over(self, facts, gone) do
-		table.insert(facts, fact)
+	for _, piece in left_of(self.doc.requestText, gone) do
+		table.insert(lines, piece)
 	end
-	return facts
+	for _, file in self.files do
+		table.insert(lines, file.text)
+	end
+	for _, line in self.cited do
+		table.insert(lines, `{line.number} {line.text}`)
+	end
+	return figures.of(table.concat(lines, "\n"))
+end
+
+--- The lines of a record, prepared for many questions.
+export type Record = { { stems: similarity.Stems, figures: { figures.Figure } } }
+
+function known.record(lines: { string }): Record
+	return list.map(lines, function(line: string): any
+		return { stems = similarity.stems(line), figures = figures.of(line) }
+	end)
+end
+
+--- Whether a record tells a clause: all its figures, each in a line that is about the same, and most of its words.
+function known.is_told(clause: string, record: Record): boolean
+	local own = similarity.stems(clause)
+	local wanted = list.filter(figures.of(clause), function(figure): boolean
+		return figure.value >= figures.LEAST
+	end)
+	local most: { { shared: { string } } } = {}
+	local open = table.clone(wanted)
+	for _, line in record do
+		local shared = list.filter(own.list, function(stem): boolean
+			return line.stems.set[stem] == true
+		end)
+		table.insert(most, { shared = shared })
+		if #shared > 0 or #own.list == 0 then
+			open = list.filter(open, function(figure): boolean
+				return not list.some(line.figures, function(other): boolean
+					return other.value == figure.value
+				end)
+			end)
+		end
+	end
+	table.sort(most, function(one, other): boolean
+		return #one.shared > #other.shared
+	end)
+	local both: { [string]: boolean } = {}
+	local count = 0
+	for index = 1, math.min(2, #most) do
+		for _, stem in most[index].shared do
+			count += if both[stem] then 0 else 1
+			both[stem] = true
+		end
+	end
+	return #open == 0 and count >= (if #wanted > 0 then TOLD_WITH_FIGURES else TOLD) * #own.list
+end
+
+--- Returns what the user said that no line of a record tells.
+function known.missing(self: app.App, lines: { string }): { Clause }
+	local record = known.record(lines)
+	return list.filter(known.clauses(self), function(clause): boolean
+		return not known.is_told(clause.text, record)
+	end)
+end
+
+--- Returns facts in the user's words for what is missing: a sentence whole where little of it is told or it is short.
+function known.in_their_words(self: app.App, missing: { Clause }): { Fact }
+	local counts: { [string]: number } = {}
+	for _, clause in known.clauses(self) do
+		counts[clause.within] = (counts[clause.within] or 0) + 1
+	end
+	local open: { [string]: number } = {}
+	for _, clause in missing do
+		open[clause.within] = (open[clause.within] or 0) + 1
+	end
+	local found: { Fact } = {}
+	local placed: { [string]: boolean } = {}
+	for _, clause in missing do
+		local is_whole = 2 * open[clause.within] >= (counts[clause.within] or 1) or #clause.within <= SHORT
+		local words = if is_whole then clause.within else clause.text
+		if not placed[words] then
+			placed[words] = true
+			table.insert(found, { text = (string.gsub(words, "[,;:]$", "")) })
+		end
+	end
+	return found
 end
 
 return known

@@ -162,14 +162,36 @@ local function small_vars(self: app.App, voice: personas.Persona, seen: { round.
 end
 
 --- Returns what a large mind is told at the end, behind the conversation.
-local function large_vars(self: app.App, voice: personas.Persona, first: boolean): shape.Shape
+--- Returns the option that leads after the last cycle, or nil.
+local function leading_option(self: app.App): string?
 	local history: { agreement.Measure } = self.doc.metadata.measures or {}
 	local last = history[#history]
-	local leading = if last and last.leading then `{last.leading} ("{app.option_text(self, last.leading)}")` else false
+	return if last ~= nil then last.leading else nil
+end
+
+--- Whether a persona's office is the case against what leads.
+local function is_contrarian(voice: personas.Persona): boolean
+	return table.find(voice.tags, "contrarian") ~= nil
+end
+
+--- Returns what is wrong with a reply by the office of its speaker, or nil: somebody argues against what leads.
+local function office_fault(self: app.App, value: app.Values, voice: personas.Persona): string?
+	if not is_contrarian(voice) or leading_option(self) == nil or value.responds == nil then
+		return nil
+	end
+	local challenges = list.some(value.responds, function(response: app.Values): boolean
+		return response.how == "challenges"
+	end)
+	return if challenges then nil else "responds: your office is the case against what leads: challenge one point that carries it"
+end
+
+local function large_vars(self: app.App, voice: personas.Persona, first: boolean): shape.Shape
+	local leads = leading_option(self)
+	local leading = if leads ~= nil then `{leads} ("{app.option_name(self, leads)}")` else false
 	return {
 		cycle = self.doc.debateCycles + 1,
 		first = first,
-		contrarian = table.find(voice.tags, "contrarian") ~= nil,
+		contrarian = is_contrarian(voice),
 		leading = leading,
 		before = persona_turns.last_position(self, voice.name) or false,
 	}
@@ -192,7 +214,8 @@ function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round
 			vars = if is_small then small_vars(self, voice, seen) else large_vars(self, voice, #seen == 0),
 			schema = reply_schema(self, ids, is_small),
 			check = function(value: app.Values): string?
-				return persona_turns.check_reply(self, value, voice.name, is_small)
+				local fault = persona_turns.check_reply(self, value, voice.name, is_small)
+				return fault or (if is_small then nil else office_fault(self, value, voice))
 			end,
 			persona = voice,
 			label = voice.name,
@@ -253,12 +276,12 @@ local function render_turn(
 	value: app.Values,
 	before: session.Position?,
 	responds: { session.Response },
-	ids: { [string]: string }
+	ids: { [string]: string },
+	office: string?
 ): string
 	local undecided = value.stance == agreement.UNDECIDED
-	local whole = app.option_text(self, value.stance)
-	local short = if before then model_text.to_line(whole, OPTION) else whole
-	local head = if undecided then self.t("turn.undecided") else `{value.stance}: {short}`
+	local name = model_text.to_line(app.option_name(self, value.stance), OPTION)
+	local head = if undecided then self.t("turn.undecided") else `{value.stance}: {name}`
 	local was = if before and before.option ~= value.stance then self.t("turn.before", { option = before.option }) else ""
 	local lines: { string } = { `**{head}** ({self.t("turn.confidence", { sure = value.sure })}{was})`, "" }
 	for _, point in value.points do
@@ -272,6 +295,11 @@ local function render_turn(
 		if proposal.id ~= value.stance then
 			table.insert(lines, `- **{self.t("turn.proposes", { id = proposal.id })}** {proposal.text}`)
 		end
+	end
+	if office ~= nil then
+		local id = office
+		table.insert(lines, "")
+		table.insert(lines, `*{self.t("turn.office", { id = id, name = model_text.to_line(app.option_name(self, id), OPTION) })}*`)
 	end
 	table.insert(lines, "")
 	table.insert(lines, `*{self.t("turn.recommends")}* {app.to_line(value.recommends)}`)
@@ -326,11 +354,15 @@ function persona_turns.record(self: app.App, name: string, heard: Reply, number:
 	local cites = list.map(lines, function(line: look.Line): string
 		return `{line.path}:{line.number}`
 	end)
+	local voice = list.find(self.seats, function(seat): boolean
+		return seat.name == name
+	end)
+	local office = if voice ~= nil and is_contrarian(voice) and not heard.small and not asked then leading_option(self) else nil
 	local turn = app.record_turn(self, {
 		sender = app.participant_of(self, name),
 		recipient = if asked then session.user(self.doc) else nil,
 		messageType = "discussion",
-		content = render_turn(self, value, persona_turns.last_position(self, name), responds, ids),
+		content = render_turn(self, value, persona_turns.last_position(self, name), responds, ids, office),
 		timestamp = heard.at,
 		number = number,
 		metadata = {

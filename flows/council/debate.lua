@@ -51,11 +51,11 @@ end
 
 --- Says that a persona could not speak, and keeps why.
 local function on_failure(self: app.App, failures: { unknown }): round.OnFailure
-	return function(voice: round.Voice, err: unknown)
+	return function(persona: round.Voice, err: unknown)
 		local problem = failure.of(err)
 		table.insert(failures, err)
-		ui.say(self.t("debate.silent", { who = voice.name, why = problem.message }))
-		app.record_event(self, "failure", { code = problem.code or "flow-error", who = voice.name })
+		ui.say(self.t("debate.silent", { who = persona.name, why = problem.message }))
+		app.record_event(self, "failure", { code = problem.code or "flow-error", who = persona.name })
 	end
 end
 

@@ -24,8 +24,8 @@ draft.PARTS = {
 	{ name = "rests_on", field = "known" },
 }
 
---- Something that is to be mended: `F1` and so on. `clause` where it is of the user's and told nowhere.
-export type Fault = { id: string, text: string, clause: known.Clause? }
+--- Something that is to be mended: `F1` and so on. `clauses` where they are of the user's, of one sentence, and told nowhere.
+export type Fault = { id: string, text: string, clauses: { known.Clause } }
 
 --- Two lines that share more than this tell the same.
 local TOLD_TWICE = 0.8
@@ -120,16 +120,37 @@ function draft.left_questions(self: app.App): { { part: string, text: string, cl
 	return found
 end
 
+--- Returns clauses by the sentence that they stand in, in order.
+local function by_sentence(clauses: { known.Clause }): { { known.Clause } }
+	local found: { { known.Clause } } = {}
+	for _, clause in clauses do
+		local last = found[#found]
+		if last ~= nil and last[1].within == clause.within then
+			table.insert(last, clause)
+		else
+			table.insert(found, { clause })
+		end
+	end
+	return found
+end
+
 --- Returns what is wrong with an answer as it stands.
 function draft.faults(self: app.App, made: session.Decision): { Fault }
 	local found: { Fault } = {}
-	local function add(text: string, clause: known.Clause?)
-		table.insert(found, { id = `F{#found + 1}`, text = text, clause = clause })
+	local function add(text: string, clauses: { known.Clause }?)
+		table.insert(found, { id = `F{#found + 1}`, text = text, clauses = clauses or {} })
 	end
 	local lines = draft.lines(self, made)
-	for _, clause in known.missing(self, lines) do
-		local within = if clause.within ~= clause.text then ` (in: "{clause.within}")` else ""
-		add(`No line seems to tell this of theirs: "{clause.text}"{within}`, clause)
+	for _, clauses in by_sentence(known.missing(self, lines)) do
+		local whole = clauses[1].within
+		local parts = table.concat(
+			list.map(clauses, function(clause): string
+				return `"{clause.text}"`
+			end),
+			", "
+		)
+		local of = if parts == `"{whole}"` then "" else ` (of: "{whole}")`
+		add(`No line seems to tell {parts}{of}`, clauses)
 	end
 	local record = known.record(lines)
 	for _, left in draft.left_questions(self) do
@@ -164,17 +185,31 @@ local function without_invented(line: string, allowed: { figures.Figure }): stri
 	return table.concat(kept, " ")
 end
 
+--- Returns a line with a mark behind it for each figure that is only proposed, where its own words do not say so.
+local function with_marks(self: app.App, made: session.Decision, line: string): string
+	local marked = line
+	for _, one in made.figures or {} :: { session.OwnFigure } do
+		local has_it = list.some(figures.of(line), function(figure): boolean
+			return figure.written == one.figure
+		end)
+		if one.how == "proposed" and has_it and string.find(string.lower(line), "propos", 1, true) == nil then
+			marked ..= ` {self.t("answer.proposal", { figure = one.figure })}`
+		end
+	end
+	return marked
+end
+
 --- Makes an answer whole by the host's own means, where nobody mended it: sentences with figures that nobody said are taken out, what a
 --- line repeats is told once, and what of the user's is told nowhere is placed in their words.
 function draft.close(self: app.App, made: session.Decision, left_out: { string })
 	local values: app.Values = made :: any
 	local allowed = allowed_figures(self, made)
 	local decision = without_invented(made.decision.text, allowed)
-	made.decision.text = if decision ~= "" then decision else app.option_text(self, made.option)
+	made.decision.text = with_marks(self, made, if decision ~= "" then decision else app.option_text(self, made.option))
 	for _, part in draft.PARTS do
 		local kept: { session.Point } = json.array({} :: { session.Point })
 		for _, point in draft.part(made, part.field) do
-			point.text = without_invented(point.text, allowed)
+			point.text = with_marks(self, made, without_invented(point.text, allowed))
 			if point.text ~= "" then
 				table.insert(kept, point)
 			end

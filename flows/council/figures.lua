@@ -14,13 +14,17 @@ export type Figure = { written: string, value: number }
 figures.LEAST = 10
 --- How far a sum may be from the figure that it gives, as a share of it: figures are told rounded.
 local ROUNDED = 0.03
---- Numbers of the calendar and the clock, of which anybody may make use.
-local COMMON = { 10, 12, 24, 30, 31, 50, 52, 60, 90, 100, 365, 1000 }
+--- Numbers of the calendar and the clock, of which anybody may make use, beside months of whole years up to ten.
+local COMMON = { 10, 30, 31, 50, 52, 90, 100, 365, 1000 }
+
+local function is_common(value: number): boolean
+	return table.find(COMMON, value) ~= nil or (value % 12 == 0 and value <= 120)
+end
 
 --- Returns the value of a written figure: a mark before three digits parts thousands, any other is a decimal one.
 local function value_of(written: string): number?
 	local plain = string.gsub(written, "[\194\160\226\128\175%s']", "")
-	if string.find(plain, "^%d%d?%d?[,%.]%d%d%d$") ~= nil or string.find(plain, "^%d%d?%d?[,%.]%d%d%d[,%.]%d%d%d$") ~= nil then
+	if string.find(plain, "^[1-9]%d?%d?[,%.]%d%d%d$") ~= nil or string.find(plain, "^%d%d?%d?[,%.]%d%d%d[,%.]%d%d%d$") ~= nil then
 		plain = string.gsub(plain, "[,%.]", "")
 	end
 	return tonumber((string.gsub(plain, ",", ".")))
@@ -75,8 +79,11 @@ end
 
 local read_sum: (reading: Reading) -> number?
 
-local function read_factor(reading: Reading): number?
-	if take(reading, { "(" }) ~= nil then
+local function read_one(reading: Reading): number?
+	if take(reading, { "-" }) ~= nil then
+		local value = read_one(reading)
+		return if value ~= nil then -value else nil
+	elseif take(reading, { "(" }) ~= nil then
 		local inner = read_sum(reading)
 		return if take(reading, { ")" }) ~= nil then inner else nil
 	end
@@ -87,6 +94,15 @@ local function read_factor(reading: Reading): number?
 	end
 	reading.at += 1
 	return if take(reading, { "%" }) ~= nil then value / 100 else value
+end
+
+local function read_factor(reading: Reading): number?
+	local value = read_one(reading)
+	if value ~= nil and take(reading, { "^" }) ~= nil then
+		local power = read_one(reading)
+		return if power ~= nil then value ^ power else nil
+	end
+	return value
 end
 
 local function read_product(reading: Reading): number?
@@ -126,7 +142,7 @@ function figures.result(sum: string, known: { Figure }): number?
 	local signs: { string } = {}
 	local from = 1
 	while true do
-		local hit = text.search(plain, "[0-9]{1,3}(?:[ \u{a0}\u{202f}'][0-9]{3})+\\b|[0-9]+(?:[.,][0-9]+)*|[-+*/()%]", from)
+		local hit = text.search(plain, "[0-9]{1,3}(?:[ \u{a0}\u{202f}'][0-9]{3})+\\b|[0-9]+(?:[.,][0-9]+)*|[-+*/()%^]", from)
 		if hit == nil then
 			break
 		end
@@ -135,7 +151,7 @@ function figures.result(sum: string, known: { Figure }): number?
 	end
 	for _, sign in signs do
 		local value = value_of(sign)
-		if value ~= nil and value >= figures.LEAST and not has(known, value) and table.find(COMMON, value) == nil then
+		if value ~= nil and value >= figures.LEAST and not has(known, value) and not is_common(value) then
 			return nil
 		end
 	end

@@ -19,9 +19,10 @@ export type Fact = session.Fact
 export type Clause = { text: string, within: string }
 
 local KINDS = { "context", "answer", "remark", "fact" }
---- From this share of its words on a clause is told by the two lines that share most with it; where it has figures, and they are
---- told with words of it, from the other one on.
-local TOLD, TOLD_WITH_FIGURES = 0.6, 0.4
+--- From this share of its words on a clause is told by one line, or by two; where it has figures, and they are told with words of it,
+--- less is enough.
+local TOLD = { one = 0.7, two = 0.85 }
+local TOLD_WITH_FIGURES = { one = 0.35, two = 0.5 }
 --- Up to how many letters a sentence is placed whole, where some of it is told already: a piece of it could not be read alone.
 local SHORT = 140
 --- What a piece begins or ends with once something was cut out of it.
@@ -182,8 +183,8 @@ function known.clauses(self: app.App): { Clause }
 	for _, sentence in sentences(self) do
 		for _, piece in left_of(sentence, gone) do
 			local parts = list.filter(clauses(piece), says_something)
-			-- A piece of which no clause stands alone is told as a whole, but for a question.
-			if #parts == 0 and string.find(piece, "%?$") == nil then
+			-- A piece of which no clause stands alone is told as a whole, but for a question, or one of a single word.
+			if #parts == 0 and string.find(piece, "%?$") == nil and #similarity.words(piece) > 1 then
 				parts = { piece }
 			end
 			for _, part in parts do
@@ -224,39 +225,60 @@ function known.record(lines: { string }): Record
 	end)
 end
 
---- Whether a record tells a clause: all its figures, each in a line that is about the same, and most of its words.
+--- Returns the names of a clause as stems: its words with a capital letter, but for the first.
+local function names_of(clause: string): { string }
+	local found: { string } = {}
+	for word in string.gmatch(clause, "[%s%(%-\"](%u[%w\128-\255]+)") do
+		for _, stem in similarity.stems(word).list do
+			table.insert(found, stem)
+		end
+	end
+	return found
+end
+
+--- Whether a record tells a clause: all its names, all its figures, each in a line that is about the same, and most of its words, in
+--- one line or in two.
 function known.is_told(clause: string, record: Record): boolean
-	local own = similarity.stems(clause)
+	-- Figures are looked for by their values.
+	local own = similarity.stems((string.gsub(clause, "%d[%w%.,]*", " ")))
 	local wanted = list.filter(figures.of(clause), function(figure): boolean
 		return figure.value >= figures.LEAST
 	end)
-	local most: { { shared: { string } } } = {}
-	local open = table.clone(wanted)
+	local names = names_of(clause)
+	local most: { { string } } = {}
 	for _, line in record do
 		local shared = list.filter(own.list, function(stem): boolean
 			return line.stems.set[stem] == true
 		end)
-		table.insert(most, { shared = shared })
+		table.insert(most, shared)
 		if #shared > 0 or #own.list == 0 then
-			open = list.filter(open, function(figure): boolean
+			wanted = list.filter(wanted, function(figure): boolean
 				return not list.some(line.figures, function(other): boolean
 					return other.value == figure.value
 				end)
 			end)
 		end
+		names = list.filter(names, function(name): boolean
+			return line.stems.set[name] == nil
+		end)
+	end
+	if #wanted > 0 or #names > 0 then
+		return false
 	end
 	table.sort(most, function(one, other): boolean
-		return #one.shared > #other.shared
+		return #one > #other
 	end)
 	local both: { [string]: boolean } = {}
 	local count = 0
 	for index = 1, math.min(2, #most) do
-		for _, stem in most[index].shared do
+		for _, stem in most[index] do
 			count += if both[stem] then 0 else 1
 			both[stem] = true
 		end
 	end
-	return #open == 0 and count >= (if #wanted > 0 then TOLD_WITH_FIGURES else TOLD) * #own.list
+	local needed = if #figures.of(clause) > 0 then TOLD_WITH_FIGURES else TOLD
+	local first = if most[1] ~= nil then #most[1] else 0
+	return first >= needed.one * #own.list or count >= needed.two * #own.list
 end
 
 --- Returns what the user said that no line of a record tells.

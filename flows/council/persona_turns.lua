@@ -149,19 +149,18 @@ local function stands(self: app.App, name: string): { app.Values }
 end
 
 --- Returns what a small mind is told for its position.
-local function small_vars(self: app.App, voice: personas.Persona, seen: { round.Point }): shape.Shape
+local function small_vars(self: app.App, persona: personas.Persona, seen: { round.Point }): shape.Shape
 	local vars = small.case_vars(self)
 	vars.seen = list.map(seen, function(point: round.Point): app.Values
-		return { id = point.id, by = point.by, text = point.text, own = point.by == voice.name }
+		return { id = point.id, by = point.by, text = point.text, own = point.by == persona.name }
 	end)
 	vars.older = small.earlier_points(self)
-	vars.stands = if #seen > 0 then stands(self, voice.name) else {}
-	vars.before = persona_turns.last_position(self, voice.name) or false
-	vars.contrarian = table.find(voice.tags, "contrarian") ~= nil
+	vars.stands = if #seen > 0 then stands(self, persona.name) else {}
+	vars.before = persona_turns.last_position(self, persona.name) or false
+	vars.contrarian = table.find(persona.tags, "contrarian") ~= nil
 	return vars
 end
 
---- Returns what a large mind is told at the end, behind the conversation.
 --- Returns the option that leads after the last cycle, or nil.
 local function leading_option(self: app.App): string?
 	local history: { agreement.Measure } = self.doc.metadata.measures or {}
@@ -170,13 +169,13 @@ local function leading_option(self: app.App): string?
 end
 
 --- Whether a persona's office is the case against what leads.
-local function is_contrarian(voice: personas.Persona): boolean
-	return table.find(voice.tags, "contrarian") ~= nil
+local function is_contrarian(persona: personas.Persona): boolean
+	return table.find(persona.tags, "contrarian") ~= nil
 end
 
 --- Returns what is wrong with a reply by the office of its speaker, or nil: somebody argues against what leads.
-local function office_fault(self: app.App, value: app.Values, voice: personas.Persona): string?
-	if not is_contrarian(voice) or leading_option(self) == nil or value.responds == nil then
+local function office_fault(self: app.App, value: app.Values, persona: personas.Persona): string?
+	if not is_contrarian(persona) or leading_option(self) == nil or value.responds == nil then
 		return nil
 	end
 	local challenges = list.some(value.responds, function(response: app.Values): boolean
@@ -185,42 +184,43 @@ local function office_fault(self: app.App, value: app.Values, voice: personas.Pe
 	return if challenges then nil else "responds: your office is the case against what leads: challenge one point that carries it"
 end
 
-local function large_vars(self: app.App, voice: personas.Persona, first: boolean): shape.Shape
+--- Returns what a large mind is told at the end, behind the conversation.
+local function large_vars(self: app.App, persona: personas.Persona, first: boolean): shape.Shape
 	local leads = leading_option(self)
 	local leading = if leads ~= nil then `{leads} ("{app.option_name(self, leads)}")` else false
 	return {
 		cycle = self.doc.debateCycles + 1,
 		first = first,
-		contrarian = is_contrarian(voice),
+		contrarian = is_contrarian(persona),
 		leading = leading,
-		before = persona_turns.last_position(self, voice.name) or false,
+		before = persona_turns.last_position(self, persona.name) or false,
 	}
 end
 
 --- Returns the function that asks a persona in a cycle; its whole reply is also put into `heard`.
 function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round.Speak
-	return function(voice: round.Voice, seen: { round.Point }, _ids: { string }, _must: boolean): ({ string }?, { string }?)
-		local is_small = app.is_small(self, voice)
+	return function(persona: round.Voice, seen: { round.Point }, _ids: { string }, _must: boolean): ({ string }?, { string }?)
+		local is_small = app.is_small(self, persona)
 		local ids: { string } = {}
 		-- A large mind's are the same for all: whoever answers a point of their own is told so.
 		local heard_points: { round.Point } = if is_small or #seen == 0 then seen else self.points :: { any }
 		for _, point in heard_points do
-			if not is_small or point.by ~= voice.name then
+			if not is_small or point.by ~= persona.name then
 				table.insert(ids, point.id)
 			end
 		end
 		local value, made = app.ask_model(self, {
 			prompt = "position",
-			vars = if is_small then small_vars(self, voice, seen) else large_vars(self, voice, #seen == 0),
+			vars = if is_small then small_vars(self, persona, seen) else large_vars(self, persona, #seen == 0),
 			schema = reply_schema(self, ids, is_small),
 			check = function(value: app.Values): string?
-				local fault = persona_turns.check_reply(self, value, voice.name, is_small)
-				return fault or (if is_small then nil else office_fault(self, value, voice))
+				local fault = persona_turns.check_reply(self, value, persona.name, is_small)
+				return fault or (if is_small then nil else office_fault(self, value, persona))
 			end,
-			persona = voice,
-			label = voice.name,
+			persona = persona,
+			label = persona.name,
 			purpose = "council",
-			temperature = voice.temperature or 0.7,
+			temperature = persona.temperature or 0.7,
 			small = is_small,
 			looks = true,
 		})
@@ -236,7 +236,7 @@ function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round
 				table.insert(refers, to)
 			end
 		end
-		heard[voice.slug] = { value = value, made = made :: app.Made, at = clock.now(), small = is_small }
+		heard[persona.slug] = { value = value, made = made :: app.Made, at = clock.now(), small = is_small }
 		return persona_turns.points(value, is_small), refers
 	end
 end
@@ -354,10 +354,10 @@ function persona_turns.record(self: app.App, name: string, heard: Reply, number:
 	local cites = list.map(lines, function(line: look.Line): string
 		return `{line.path}:{line.number}`
 	end)
-	local voice = list.find(self.seats, function(seat): boolean
+	local persona = list.find(self.seats, function(seat): boolean
 		return seat.name == name
 	end)
-	local office = if voice ~= nil and is_contrarian(voice) and not heard.small and not asked then leading_option(self) else nil
+	local office = if persona ~= nil and is_contrarian(persona) and not heard.small and not asked then leading_option(self) else nil
 	local turn = app.record_turn(self, {
 		sender = app.participant_of(self, name),
 		recipient = if asked then session.user(self.doc) else nil,

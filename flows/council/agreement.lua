@@ -145,7 +145,10 @@ function agreement.summary(one: Measure, options: { Option }, t: translations.Tr
 	for _, option in options do
 		local who = supporters(one, option.id)
 		if who ~= "" then
-			table.insert(parts, t("summary.option", { id = option.id, name = session.name_of(option), percent = one.support[option.id], who = who }))
+			table.insert(
+				parts,
+				t("summary.option", { id = option.id, name = session.name_of(option), percent = one.support[option.id], who = who })
+			)
 		end
 	end
 	local open = supporters(one, agreement.UNDECIDED)

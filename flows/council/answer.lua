@@ -102,7 +102,7 @@ local function decision_schema(self: app.App, ids: { string }, options: { string
 			"figures",
 		}
 		members.taken_back, members.rests_on, members.figures = known.TAKEN_BACK, RESTS_ON, mend.FIGURES
-		members.reasons = shape.list(line(0), 1, 5)
+		members.reasons = shape.list(line(0), 1, 6)
 		members.open = shape.list(line(0), 0, 6)
 	end
 	return shape.object(order, members)

@@ -112,7 +112,11 @@ function draft.left_questions(self: app.App): { { part: string, text: string, cl
 	for _, question in self.doc.clarificationQuestions do
 		local default = question.suggestedDefault
 		if question.status == "skipped" and default ~= nil then
-			table.insert(found, { part = "assumptions", text = self.t("assume.told", { default = default, question = question.question }), clause = default })
+			table.insert(found, {
+				part = "assumptions",
+				text = self.t("assume.told", { default = default, question = question.question }),
+				clause = default,
+			})
 		elseif question.status == "skipped" or question.status == "deferred" then
 			table.insert(found, { part = "open", text = question.question, clause = question.question })
 		end

@@ -78,8 +78,7 @@ function known.find_replaced(self: app.App)
 end
 
 --- Words that hold no longer, each with the later ones that say so.
-known.TAKEN_BACK =
-	shape.list(shape.object({ "quote", "by" }, { quote = shape.text(2), by = shape.text(2) }), 0, 60) :: shape.Shape
+known.TAKEN_BACK = shape.list(shape.object({ "quote", "by" }, { quote = shape.text(2), by = shape.text(2) }), 0, 60) :: shape.Shape
 
 --- Returns a text without what stands between two places, in two pieces.
 local function cut(piece: string, words: string): { string }
@@ -228,7 +227,7 @@ end
 --- Returns the names of a clause as stems: its words with a capital letter, but for the first.
 local function names_of(clause: string): { string }
 	local found: { string } = {}
-	for word in string.gmatch(clause, "[%s%(%-\"](%u[%w\128-\255]+)") do
+	for word in string.gmatch(clause, '[%s%(%-"](%u[%w\128-\255]+)') do
 		for _, stem in similarity.stems(word).list do
 			table.insert(found, stem)
 		end

@@ -72,9 +72,13 @@ end
 function persona_turns.last_position(self: app.App, name: string): session.Position?
 	local history = self.doc.metadata.measures or {}
 	local last = history[#history]
-	return list.find(if last then last.positions else {}, function(position): boolean
+	local found = list.find(if last then last.positions else {}, function(position): boolean
 		return position.name == name
 	end)
+	if found == nil then
+		return nil
+	end
+	return { name = name, option = app.standing_option(self, found.option), confidence = found.confidence }
 end
 
 --- Returns the last turn of a persona in the debate, or nil.
@@ -165,7 +169,7 @@ end
 local function leading_option(self: app.App): string?
 	local history: { agreement.Measure } = self.doc.metadata.measures or {}
 	local last = history[#history]
-	return if last ~= nil then last.leading else nil
+	return if last ~= nil and last.leading ~= nil then app.standing_option(self, last.leading) else nil
 end
 
 --- Whether a persona's office is the case against what leads.

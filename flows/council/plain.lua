@@ -31,7 +31,7 @@ local function answer_schema(is_small: boolean): shape.Shape
 	}
 	if not is_small then
 		order = { "decision", "reasons", "tradeoffs", "rejected", "objections", "assumptions", "open", "next_steps" }
-		members.reasons = shape.list(line(0), 1, 5)
+		members.reasons = shape.list(line(0), 1, 6)
 		members.tradeoffs = shape.list(line(0), 1, 6)
 		members.objections = shape.list(line(0), 0, 3)
 		members.open = shape.list(line(0), 0, 6)

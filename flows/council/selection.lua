@@ -173,7 +173,8 @@ function selection.run(self: app.App, named: { personas.Persona }?)
 	table.insert(lines, self.t("select.the_options"))
 	table.insert(lines, "")
 	for _, option in list do
-		table.insert(lines, `- **{option.id}** {option.text}`)
+		local name = option.name
+		table.insert(lines, if name ~= nil then `- **{option.id}** *{name}:* {option.text}` else `- **{option.id}** {option.text}`)
 	end
 	ui.say(table.concat(lines, "\n"))
 end

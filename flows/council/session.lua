@@ -27,8 +27,7 @@ export type Look = { tool: string, asked: Values, lines: number? }
 export type Made = { model: string?, latencySeconds: number?, looked: { Look }? }
 --- An option, and the name by which it is told later; `from` are those that it amends or merges, `by` who proposed it, `into` the
 --- one that it became part of when both were found to be one.
-export type Option =
-	{ id: string, text: string, name: string?, from: { string }?, by: { string }?, gone: boolean?, into: string? }
+export type Option = { id: string, text: string, name: string?, from: { string }?, by: { string }?, gone: boolean?, into: string? }
 --- How a turn takes up a point that somebody made.
 export type Response = { how: string, name: string, turnId: string, point: string, to: string, id: string, why: string }
 --- What turns say of themselves. Which of it they have depends on their type.

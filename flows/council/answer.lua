@@ -67,7 +67,7 @@ local function line_shape(ids: { string }, is_small: boolean): (names: { string 
 	end
 end
 
-local RESTS_ON = shape.list(shape.text(2), 0, 60)
+local RESTS_ON = shape.list(shape.text(2), 0, 120)
 
 --- Returns the schema of a decision: what is thought first comes first, what only remains comes last.
 local function decision_schema(self: app.App, ids: { string }, options: { string }, is_small: boolean): shape.Shape

@@ -21,8 +21,8 @@ export type Clause = { text: string, within: string }
 local KINDS = { "context", "answer", "remark", "fact" }
 --- From this share of its words on a clause is told by one line, or by two; where it has figures, and they are told with words of it,
 --- less is enough.
-local TOLD = { one = 0.7, two = 0.85 }
-local TOLD_WITH_FIGURES = { one = 0.35, two = 0.5 }
+local TOLD = { one = 0.8, two = 0.9 }
+local TOLD_WITH_FIGURES = { one = 0.4, two = 0.6 }
 --- Up to how many letters a sentence is placed whole, where some of it is told already: a piece of it could not be read alone.
 local SHORT = 140
 --- What a piece begins or ends with once something was cut out of it.
@@ -129,9 +129,24 @@ end
 local function clauses(sentence: string): { string }
 	local marked = string.gsub(sentence, "([,;:])%s+", "%1\n")
 	marked = string.gsub(marked, "%s+[–—]%s+", "\n")
-	return list.filter(list.map(text.lines(marked), text.trim), function(clause): boolean
-		return clause ~= ""
-	end)
+	local found: { string } = {}
+	local before = ""
+	for _, line in text.lines(marked) do
+		local clause = text.trim(line)
+		local open = if before ~= "" then `{before} {clause}` else clause
+		-- A word by itself names what the next clause is about.
+		local is_short = #similarity.words(open) < 2 and string.find(open, "%d") == nil
+		if not is_short then
+			table.insert(found, open)
+		end
+		before = if is_short then open else ""
+	end
+	if before ~= "" and #found > 0 then
+		found[#found] = `{found[#found]} {before}`
+	elseif before ~= "" then
+		table.insert(found, before)
+	end
+	return found
 end
 
 --- How answers begin that say nothing.
@@ -158,7 +173,7 @@ local function says_something(clause: string): boolean
 	if string.find(clause, "%d") ~= nil then
 		return true
 	end
-	return string.find(clause, "[:%?]$") == nil and #similarity.words(clause) >= FEWEST
+	return string.find(clause, "[:%?]$") == nil and #similarity.words(clause) >= 2
 end
 
 --- Returns the sentences of the user that hold: what they said, and what stands in the request beside its question.

@@ -61,8 +61,10 @@ end
 
 --- Tells what came of a question.
 function conversation.tell_answer(self: app.App, question: session.Question, lines: { string }, assumption: string?)
-	local told = if assumption ~= nil
-		then `Assumed, because the user did not answer "{question.question}": {assumption}`
+	local is_open = question.status == "deferred" or (question.status == "skipped" and question.suggestedDefault == nil)
+	local told = if is_open
+		then `The user left "{question.question}" open: nothing is assumed in its place.`
+		elseif assumption ~= nil then `Assumed, because the user did not answer "{question.question}": {assumption}`
 		elseif #lines > 0 then table.concat(lines, "\n")
 		else `The user answered "{question.question}": {question.userAnswer.answer}`
 	app.tell(self, told)

@@ -158,8 +158,9 @@ function draft.faults(self: app.App, made: session.Decision): { Fault }
 	end
 	local record = known.record(lines)
 	for _, left in draft.left_questions(self) do
-		if not known.is_told(left.clause, record) then
-			add(`It was left out when it was asked, and {left.part} says nothing of it: {left.text}`)
+		if not known.is_told(self, left.clause, record) then
+			local clause = { text = left.clause, within = left.clause }
+			add(`It was left out when it was asked, and {left.part} seems to say nothing of it: {left.text}`, { clause })
 		end
 	end
 	local allowed, said = allowed_figures(self, made), all_said(self)
@@ -241,7 +242,7 @@ function draft.close(self: app.App, made: session.Decision, left_out: { string }
 	end
 	local record = known.record(told)
 	for _, left in draft.left_questions(self) do
-		if not known.is_told(left.clause, record) then
+		if not known.is_told(self, left.clause, record) and table.find(left_out, left.clause) == nil then
 			local points: { session.Point } = values[left.part] or json.array({})
 			table.insert(points, { text = left.text, from = made.decision.from })
 			values[left.part] = points

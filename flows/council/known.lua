@@ -128,7 +128,7 @@ end
 --- Returns the clauses of a sentence. A comma between digits ends none.
 local function clauses(sentence: string): { string }
 	local marked = string.gsub(sentence, "([,;:])%s+", "%1\n")
-	marked = string.gsub(marked, "%s+[–—]%s+", "\n")
+	marked = string.gsub(string.gsub(marked, "%s+[–—]%s+", "\n"), "%s+%-%s+", "\n")
 	local found: { string } = {}
 	local before = ""
 	for _, line in text.lines(marked) do
@@ -173,7 +173,7 @@ local function says_something(clause: string): boolean
 	if string.find(clause, "%d") ~= nil then
 		return true
 	end
-	return string.find(clause, "[:%?]$") == nil and #similarity.words(clause) >= 2
+	return string.find(clause, "[:%?]$") == nil and #similarity.words(clause) >= FEWEST
 end
 
 --- Returns the sentences of the user that hold: what they said, and what stands in the request beside its question.
@@ -250,14 +250,22 @@ local function names_of(clause: string): { string }
 	return found
 end
 
+--- Returns the figures of a clause that a record must tell: not those of what was taken back, which later words may still name.
+function known.wanted_figures(self: app.App, clause: string): { figures.Figure }
+	local gone = figures.of(table.concat(known.taken_back(self), "\n"))
+	return list.filter(figures.of(clause), function(figure): boolean
+		return figure.value >= figures.LEAST and not list.some(gone, function(other): boolean
+			return other.value == figure.value
+		end)
+	end)
+end
+
 --- Whether a record tells a clause: all its names, all its figures, each in a line that is about the same, and most of its words, in
 --- one line or in two.
-function known.is_told(clause: string, record: Record): boolean
+function known.is_told(self: app.App, clause: string, record: Record): boolean
 	-- Figures are looked for by their values.
 	local own = similarity.stems((string.gsub(clause, "%d[%w%.,]*", " ")))
-	local wanted = list.filter(figures.of(clause), function(figure): boolean
-		return figure.value >= figures.LEAST
-	end)
+	local wanted = known.wanted_figures(self, clause)
 	local names = names_of(clause)
 	local most: { { string } } = {}
 	for _, line in record do
@@ -299,7 +307,7 @@ end
 function known.missing(self: app.App, lines: { string }): { Clause }
 	local record = known.record(lines)
 	return list.filter(known.clauses(self), function(clause): boolean
-		return not known.is_told(clause.text, record)
+		return not known.is_told(self, clause.text, record)
 	end)
 end
 

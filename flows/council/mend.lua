@@ -90,19 +90,23 @@ end
 
 --- Whether the host believes that something of the user's need not be placed: words of the answer tell it, or it has neither a figure
 --- nor a name and bears on nothing.
-local function is_settled(clause: known.Clause, how: string, words: string, lines: { string }): boolean
-	local has_figures = list.some(figures.of(clause.text), function(figure): boolean
-		return figure.value >= figures.LEAST
-	end)
+local function is_settled(self: app.App, clause: known.Clause, how: string, words: string, lines: { string }): boolean
+	local wanted = known.wanted_figures(self, clause.text)
 	if how == "needless" then
-		return not has_figures and string.find(clause.text, "%s%u") == nil
+		return #wanted == 0 and string.find(clause.text, "%s%u") == nil
 	elseif how ~= "told" and how ~= "mended" then
 		return false
 	end
 	local line = list.find(lines, function(one): boolean
 		return ledger.is_said(words, one)
 	end)
-	return line ~= nil and #figures.unsaid(clause.text, figures.of(line)) == 0
+	local told = if line ~= nil then figures.of(line) else {}
+	return line ~= nil
+		and not list.some(wanted, function(figure): boolean
+			return not list.some(told, function(other): boolean
+				return other.value == figure.value
+			end)
+		end)
 end
 
 --- Puts a hole that nobody answered among what is open, in its author's words.
@@ -169,7 +173,7 @@ function mend.once(self: app.App, made: session.Decision, holes: { Found }): { s
 	for _, fault in faults do
 		local settled = how_of[fault.id]
 		for _, clause in if settled ~= nil then fault.clauses else {} :: { known.Clause } do
-			if is_settled(clause, settled.how, settled.words, lines) then
+			if is_settled(self, clause, settled.how, settled.words, lines) then
 				table.insert(left_out, clause.text)
 				if settled.how == "needless" then
 					table.insert(kept, { text = clause.text, why = app.to_line(settled.words) })

@@ -30,12 +30,13 @@ local function answer_schema(is_small: boolean): shape.Shape
 		tradeoffs = shape.list(line(240), 1, 4),
 	}
 	if not is_small then
-		order = { "decision", "reasons", "tradeoffs", "rejected", "objections", "assumptions", "open", "next_steps" }
+		order = { "decision", "reasons", "tradeoffs", "rejected", "objections", "assumptions", "open", "next_steps", "rests_on" }
 		members.reasons = shape.list(line(0), 1, 6)
 		members.tradeoffs = shape.list(line(0), 1, 6)
 		members.objections = shape.list(line(0), 0, 3)
 		members.open = shape.list(line(0), 0, 6)
 		members.next_steps = shape.list(line(0), 1, 8)
+		members.rests_on = shape.list(line(0), 0, 120)
 	end
 	return shape.object(order, members)
 end

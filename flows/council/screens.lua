@@ -25,7 +25,7 @@ local PARTS: { { heading: string, field: string, asked: string?, ours: boolean? 
 	{ heading = "assumptions", field = "assumptions" },
 	{ heading = "open", field = "open" },
 	{ heading = "steps", field = "nextSteps", asked = "next_steps" },
-	{ heading = "known", field = "known", ours = true },
+	{ heading = "known", field = "known", asked = "rests_on" },
 }
 
 --- A line of a screen, and what stands before it: an option, or who says it.
@@ -213,7 +213,9 @@ function screens.judged(self: app.App): string
 	end
 	local judged: app.Values = { decision = plain(made.decision.text), objections = lines(made.minorityReports) }
 	for _, part in PARTS do
-		if not part.ours and part.heading ~= "objections" then
+		-- A small mind's other answers tell nothing of what they rest on.
+		local is_asked = part.heading ~= "known" or not app.is_small(self, nil)
+		if not part.ours and is_asked and part.heading ~= "objections" then
 			judged[part.field] = lines(made[part.field])
 		end
 	end

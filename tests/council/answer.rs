@@ -258,7 +258,8 @@ fn what_later_words_replaced_is_marked_among_the_facts() {
     });
     let table = Table { model: LARGE, ..Table::of(server) };
     let context = "The rent is 1,450 a month. It is 1,600 now.";
-    let ended = table.hold(&["--consider", "never", "--cycles", "2", "--context", context], &["facts", "facts", "", ""]);
+    let ended =
+        table.hold(&["--consider", "never", "--cycles", "2", "--context", context], &["facts", "facts", "", ""]);
     says(
         &ended,
         &[

@@ -95,7 +95,7 @@ fn prolix(brain: &Brain, facts: usize, request: &Request) -> Response {
         let again = format!("{} again", point.as_str().unwrap_or_default());
         value["points"] = json!([point, again]);
     }
-    for (name, count) in [("reasons", 3), ("tradeoffs", 3), ("assumptions", 2), ("next_steps", 4)] {
+    for (name, count) in [("reasons", 3), ("tradeoffs", 4), ("assumptions", 2), ("next_steps", 4)] {
         repeat(&mut value, name, count);
     }
     for name in ["open", "objections"] {

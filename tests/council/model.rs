@@ -180,7 +180,8 @@ impl Brain {
                    "rejected": ["Waiting: it costs more each month"], "next_steps": ["Write the contract tests"]});
             if has("reasons") {
                 value["reasons"] = json!(["It halves the outages"]);
-                (value["objections"], value["open"]) = (json!(["Two people are few"]), json!([]));
+                (value["objections"], value["open"], value["rests_on"]) =
+                    (json!(["Two people are few"]), json!([]), json!([]));
             }
             value
         } else if has("taken_back") {

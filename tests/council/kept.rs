@@ -171,13 +171,13 @@ fn the_writer_takes_back_only_what_later_words_of_the_user_take_back() {
         Response::text(value.to_string())
     });
     let table = Table { model: LARGE, ..Table::of(server) };
-    let context = "We like it, the rent is 1,450 a month. The oven is full. It is 1,600 now.";
+    let context = "We like the street, the rent is 1,450 a month. The oven is full. It is 1,600 now.";
     let session = table.hold(&["--no-pause", "--cycles", "1", "--context", context], &[]).result();
     let answer = session["finalAnswer"].as_str().expect("an answer");
     let (_, known) = answer.split_once("### What it rests on\n\n").expect("it is told");
     assert_eq!(
         known,
-        "- The rent is 1,600 a month.\n- The rent is 19,200 a year.\n- We like it\n- The oven is full.\n- It is 1,600 now.",
+        "- The rent is 1,600 a month.\n- The rent is 19,200 a year.\n- We like the street\n- The oven is full.\n- It is 1,600 now.",
         "{session}"
     );
     assert_eq!(list(&session["nietz"]["takenBack"]).len(), 1);

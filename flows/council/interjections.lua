@@ -66,9 +66,10 @@ end
 --- Shows what the user said that was not struck, with its numbers, and marks what their later words replaced.
 function interjections.show_facts(self: app.App)
 	known.find_replaced(self)
+	local taken_back: { app.Values } = self.doc.nietz.takenBack or {} :: { app.Values }
 	local lines = list.map(ledger.holding(self.book), function(entry: ledger.Entry): string
 		local marks = ""
-		for _, gone in self.doc.nietz.takenBack or {} do
+		for _, gone in taken_back do
 			if ledger.is_said(gone.quote, entry.text) and (gone.by == nil or not ledger.is_said(gone.by, entry.text)) then
 				local by = if gone.by ~= nil then self.t("between.replaced_by", { by = gone.by }) else ""
 				marks ..= self.t("between.replaced", { quote = gone.quote, by = by })

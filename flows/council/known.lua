@@ -4,7 +4,6 @@
 
 local app = require("./app")
 local figures = require("./figures")
-local json = require("@nietz/json")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
 local session = require("./session")
@@ -178,14 +177,12 @@ end
 
 --- Returns the sentences of the user that hold: what they said, and what stands in the request beside its question.
 local function sentences(self: app.App): { string }
-	local found = list.map(ledger.holding(self.book, nil, KINDS), function(entry): string
-		return own_words(entry.text) or ""
-	end)
 	local asked = ledger.sentences(self.doc.requestText)
-	for index, sentence in if #asked > 1 then asked else {} :: { string } do
-		if string.find(sentence, "%?$") == nil then
-			table.insert(found, index, sentence)
-		end
+	local found = list.filter(asked, function(sentence): boolean
+		return #asked > 1 and string.find(sentence, "%?$") == nil
+	end)
+	for _, entry in ledger.holding(self.book, nil, KINDS) do
+		table.insert(found, own_words(entry.text) or "")
 	end
 	return found
 end

@@ -172,8 +172,8 @@ function mend.once(self: app.App, made: session.Decision, holes: { Found }): { s
 	local kept: { { text: string, why: string } } = json.array({})
 	for _, fault in faults do
 		local settled = how_of[fault.id]
-		for _, clause in if settled ~= nil then fault.clauses else {} :: { known.Clause } do
-			if is_settled(self, clause, settled.how, settled.words, lines) then
+		for _, clause in fault.clauses do
+			if settled ~= nil and is_settled(self, clause, settled.how, settled.words, lines) then
 				table.insert(left_out, clause.text)
 				if settled.how == "needless" then
 					table.insert(kept, { text = clause.text, why = app.to_line(settled.words) })

@@ -66,6 +66,7 @@ local function begin(ctx: nietz.Context, request: string): app.App
 		cited = {},
 		conversation = {},
 		spent = {},
+		looked_until = 0,
 	}
 	local facts, given = options.context(ctx.params.context, ctx.origins.context, app.is_small(self, moderator))
 	self.files = given
@@ -109,6 +110,8 @@ local function ask_end(self: app.App): string
 		elseif line.kind == "command" and line.name == "fact" then
 			interjections.tell_all(self, "fact", line.text)
 			return "debate"
+		elseif line.kind == "command" and line.name == "facts" then
+			interjections.show_facts(self)
 		elseif line.kind == "command" and line.name == "strike" then
 			if interjections.strike(self, line.text) then
 				return "debate"

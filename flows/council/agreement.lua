@@ -145,7 +145,9 @@ function agreement.summary(one: Measure, options: { Option }, t: translations.Tr
 	for _, option in options do
 		local who = supporters(one, option.id)
 		if who ~= "" then
-			table.insert(parts, t("summary.option", { id = option.id, percent = one.support[option.id], who = who }))
+			-- Without a name it would be told whole each time.
+			local label = if option.name ~= nil then `{option.id} ({option.name})` else option.id
+			table.insert(parts, t("summary.option", { id = label, percent = one.support[option.id], who = who }))
 		end
 	end
 	local open = supporters(one, agreement.UNDECIDED)

@@ -1,15 +1,17 @@
 --!strict
---- The answer: the option with the most support by the figures of the debate, its trade-offs, its assumptions, what was
---- rejected and why, next steps, and who disagrees. Each point names who said it, and in which turn. Where nobody stands for an
---- option, that there is no decision, and what would decide it.
+--- The answer: the option with the most support by the figures of the debate, written for the person who asked. A moderator writes it,
+--- reviewers look through it, it is mended once, and what still is missing or wrong the host places or takes out. Which turns a line
+--- rests on is kept with it. Where nobody stands for an option, that there is no decision, and what would decide it.
 
 local agreement = require("./agreement")
 local app = require("./app")
 local composed = require("./composed")
 local dissent = require("./dissent")
+local draft = require("./draft")
 local json = require("@nietz/json")
 local known = require("./known")
 local list = require("../common/list")
+local mend = require("./mend")
 local persona_turns = require("./persona_turns")
 local screens = require("./screens")
 local session = require("./session")
@@ -41,11 +43,13 @@ local function eligible_options(self: app.App): { string }
 	return found
 end
 
---- Returns the options of which the answer says why they are not taken.
-local function rejectable(self: app.App, eligible: { string }): { string }
+--- Returns the options of which the answer may say why they are not taken: a large mind may also name those that are gone, but for
+--- those that were made one with another.
+local function rejectable(self: app.App, eligible: { string }, is_small: boolean): { string }
 	local others: { string } = {}
-	for _, option in app.open_options(self) do
-		if #eligible > 1 or option.id ~= eligible[1] then
+	for _, option in self.doc.metadata.options do
+		local is_there = not option.gone or (not is_small and option.into == nil)
+		if is_there and (#eligible > 1 or option.id ~= eligible[1]) then
 			table.insert(others, option.id)
 		end
 	end
@@ -54,7 +58,7 @@ end
 
 --- Returns a function that makes the schema of a line with the ids that it rests on (`from`).
 local function line_shape(ids: { string }, is_small: boolean): (names: { string }, extra: session.Values) -> shape.Shape
-	local from = if is_small then shape.list({ enum = ids }, 1, 3) else shape.list(shape.text(2, 8), 1, 4)
+	local from = if is_small then shape.list({ enum = ids }, 1, 3) else shape.list(shape.text(2, 8), 0, 4)
 	return function(names: { string }, extra: session.Values): shape.Shape
 		local order, properties = table.clone(names), table.clone(extra)
 		table.insert(order, "from")
@@ -63,49 +67,49 @@ local function line_shape(ids: { string }, is_small: boolean): (names: { string 
 	end
 end
 
-local TAKEN_BACK = shape.list(shape.object({ "quote", "by" }, { quote = shape.text(2), by = shape.text(2) }), 0, 60)
-local KNOWN = shape.list(shape.object({ "text", "quote" }, { quote = shape.text(0), text = shape.text(2) }), 0, 120)
+local RESTS_ON = shape.list(shape.text(2), 0, 120)
 
-local function answer_schema(self: app.App, ids: { string }, options: { string }, is_small: boolean): shape.Shape
+--- Returns the schema of a decision: what is thought first comes first, what only remains comes last.
+local function decision_schema(self: app.App, ids: { string }, options: { string }, is_small: boolean): shape.Shape
 	local with_sources = line_shape(ids, is_small)
-	local function text(letters: number): shape.Shape
+	local function line(letters: number): shape.Shape
 		return with_sources({ "text" }, { text = shape.text(3, small.most(is_small, letters)) })
 	end
-	local others = rejectable(self, options)
+	local others = rejectable(self, options, is_small)
 	local why = shape.text(3, small.most(is_small, 240))
 	local rejected = with_sources({ "option", "why" }, { option = { enum = others }, why = why })
 	local order = { "option", "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }
 	local members: { [string]: shape.Shape } = {
-		assumptions = shape.list(text(200), 0, 4),
-		decision = text(300),
-		next_steps = shape.list(text(200), 1, if is_small then 5 else 6),
+		assumptions = shape.list(line(200), 0, 4),
+		decision = line(300),
+		next_steps = shape.list(line(200), 1, if is_small then 5 else 8),
 		option = { enum = options },
-		rejected = shape.list(rejected, if #others > 0 then 1 else 0, #others),
-		tradeoffs = shape.list(text(240), 1, 4),
+		rejected = shape.list(rejected, 0, #others),
+		tradeoffs = shape.list(line(240), 1, if is_small then 4 else 6),
 	}
 	if not is_small then
 		order = {
 			"taken_back",
-			"known",
 			"option",
 			"decision",
 			"reasons",
 			"tradeoffs",
-			"risks",
-			"assumptions",
 			"rejected",
+			"assumptions",
 			"open",
 			"next_steps",
+			"rests_on",
+			"figures",
 		}
-		members.taken_back, members.known = TAKEN_BACK, KNOWN
-		members.reasons = shape.list(text(0), 1, 4)
-		members.risks = shape.list(text(0), 0, 4)
-		members.open = shape.list(text(0), 0, 4)
+		members.taken_back, members.rests_on, members.figures = known.TAKEN_BACK, RESTS_ON, mend.FIGURES
+		members.reasons = shape.list(line(0), 1, 6)
+		members.open = shape.list(line(0), 0, 6)
 	end
 	return shape.object(order, members)
 end
 
---- Returns what is wrong with the rejected options, or nil: each option that is not chosen must be there once.
+--- Returns what is wrong with the rejected options, or nil: each option that is not chosen, and does not live on in
+--- it, must be there once.
 local function rejection_fault(self: app.App, value: app.Values): string?
 	local seen: { [string]: boolean } = {}
 	for _, item in value.rejected do
@@ -116,36 +120,28 @@ local function rejection_fault(self: app.App, value: app.Values): string?
 		end
 		seen[item.option] = true
 	end
+	local chosen = list.find(self.doc.metadata.options, function(option): boolean
+		return option.id == value.option
+	end)
+	local parts: { string } = if chosen then chosen.from or {} else {}
 	for _, option in app.open_options(self) do
-		if option.id ~= value.option and not seen[option.id] then
+		local lives_on = table.find(parts, option.id) ~= nil
+		if option.id ~= value.option and not seen[option.id] and not lives_on then
 			return `say in rejected why option {option.id} is not taken`
 		end
 	end
 	return nil
 end
 
---- Returns what is wrong with the ids of a large mind's answer, or nil.
-local function sources_fault(self: app.App, value: app.Values): string?
-	local fault: string? = nil
-	local function look(field: string, item: app.Values)
-		fault = fault or sources.fault(self, field, item.from)
-	end
-	for field, part in value do
-		if type(part) == "table" and part.from ~= nil then
-			look(field, part)
-		elseif type(part) == "table" and field ~= "taken_back" and field ~= "known" then
-			for _, item in part do
-				look(field, item)
-			end
-		end
-	end
-	return fault
-end
-
---- Returns the assumptions that stand for skipped questions, each with the turn that stated it.
+--- Returns the assumptions that stand for skipped questions, each with the turn that stated it. Nothing is assumed in place of a question
+--- that was left for later, or that has no default: such a one is open.
 function answer.stated_assumptions(self: app.App): { sources.Point }
 	local found: { sources.Point } = json.array({} :: { sources.Point })
 	for _, assumption in self.doc.assumptionLog do
+		local question = session.question(self.doc, assumption.relatedQuestion)
+		if question == nil or question.status ~= "skipped" or question.suggestedDefault == nil then
+			continue
+		end
 		for _, turn in self.doc.messageTurns do
 			if turn.messageType == "assumption_statement" and turn.metadata.assumptionId == assumption.assumptionId then
 				local source = { { name = turn.sender.name, turnId = turn.turnId } }
@@ -181,9 +177,7 @@ local function ask_moderator(
 		prompt = prompt,
 		vars = all,
 		schema = schema(is_small, ids),
-		check = function(value: app.Values): string?
-			return check(value) or (if is_small then nil else sources_fault(self, value))
-		end,
+		check = check,
 		persona = self.moderator,
 		label = self.t("label.answer"),
 		purpose = "council",
@@ -206,28 +200,32 @@ local function standing_of(self: app.App): string
 	return agreement.summary(last_measure(self), self.doc.metadata.options, self.t)
 end
 
+--- Returns what a large mind's answer rests on beside its lines.
+local function rests_on(value: app.Values): { session.Fact }
+	local found: { session.Fact } = json.array({} :: { session.Fact })
+	for _, line in value.rests_on or {} :: { string } do
+		table.insert(found, { text = app.to_line(line) })
+	end
+	return found
+end
+
 --- Writes down that nothing was decided. Returns the decision, or nil where the moderator's reply cannot be used.
 local function write_undecided(self: app.App): session.Decision?
-	local value, made = ask_moderator(
-		self,
-		"undecided",
-		{ outcome = self.t(`outcome.{self.doc.metadata.outcome}`) },
-		function(is_small, ids)
-			local line = line_shape(ids, is_small)
-			local text = line({ "text" }, { text = shape.text(3, small.most(is_small, 240)) })
-			local order = { "because", "would_decide", "next_steps" }
-			local members: { [string]: shape.Shape } =
-				{ because = text, would_decide = shape.list(text, 1, 5), next_steps = shape.list(text, 1, 4) }
-			if not is_small then
-				order = { "taken_back", "known", "because", "would_decide", "next_steps" }
-				members.taken_back, members.known = TAKEN_BACK, KNOWN
-			end
-			return shape.object(order, members)
-		end,
-		function(): string?
-			return nil
+	local vars = { outcome = self.t(`outcome.{self.doc.metadata.outcome}`) }
+	local value, made = ask_moderator(self, "undecided", vars, function(is_small, ids)
+		local line = line_shape(ids, is_small)
+		local text = line({ "text" }, { text = shape.text(3, small.most(is_small, 240)) })
+		local order = { "because", "would_decide", "next_steps" }
+		local members: { [string]: shape.Shape } =
+			{ because = text, would_decide = shape.list(text, 1, 5), next_steps = shape.list(text, 1, 4) }
+		if not is_small then
+			order = { "taken_back", "because", "would_decide", "next_steps", "rests_on", "figures" }
+			members.taken_back, members.rests_on, members.figures = known.TAKEN_BACK, RESTS_ON, mend.FIGURES
 		end
-	)
+		return shape.object(order, members)
+	end, function(): string?
+		return nil
+	end)
 	if value == nil then
 		return nil
 	end
@@ -235,7 +233,8 @@ local function write_undecided(self: app.App): session.Decision?
 	local none: session.Decision = {
 		decision = sources.point(self, app.to_line(value.because.text), value.because.from),
 		option = agreement.UNDECIDED,
-		known = value.known,
+		known = rests_on(value),
+		figures = mend.own_figures(value.figures or {}),
 		open = points_of(self, value.would_decide),
 		nextSteps = points_of(self, value.next_steps),
 		made = made,
@@ -255,11 +254,16 @@ local function write_decision(self: app.App, options: { string }): session.Decis
 	local vars = {
 		outcome = self.t(`outcome.{self.doc.metadata.outcome}`),
 		standing = standing_of(self),
-		eligible = table.concat(options, " or "),
+		eligible = table.concat(
+			list.map(options, function(id): string
+				return `{id} ("{app.option_name(self, id)}")`
+			end),
+			" or "
+		),
 		recommended = recommended,
 	}
 	local value, made = ask_moderator(self, "answer", vars, function(is_small, ids)
-		return answer_schema(self, ids, options, is_small)
+		return decision_schema(self, ids, options, is_small)
 	end, function(value: app.Values): string?
 		return rejection_fault(self, value)
 	end)
@@ -269,16 +273,17 @@ local function write_decision(self: app.App, options: { string }): session.Decis
 	known.take_back(self, value.taken_back or {})
 	local rejected: { sources.Point } = json.array({} :: { sources.Point })
 	for _, item in value.rejected do
-		local text = `{item.option}, {string.gsub(app.option_text(self, item.option), "%.$", "")}: {app.to_line(item.why)}`
-		table.insert(rejected, sources.point(self, text, item.from))
+		local point = sources.point(self, app.to_line(item.why), item.from)
+		point.option = item.option
+		table.insert(rejected, point)
 	end
 	local decided: session.Decision = {
 		decision = sources.point(self, app.to_line(value.decision.text), value.decision.from),
 		option = value.option,
-		known = value.known,
+		known = rests_on(value),
+		figures = mend.own_figures(value.figures or {}),
 		reasons = if value.reasons then points_of(self, value.reasons) else nil,
 		tradeoffs = points_of(self, value.tradeoffs),
-		risks = if value.risks then points_of(self, value.risks) else nil,
 		assumptions = points_of(self, value.assumptions),
 		rejected = rejected,
 		open = if value.open then points_of(self, value.open) else nil,
@@ -288,33 +293,59 @@ local function write_decision(self: app.App, options: { string }): session.Decis
 	return decided
 end
 
---- Sums up the debate and records the answer as a proposal. Where the moderator's reply cannot be used, the answer is composed
---- from the positions and from what was said, and says so: a bad reply loses no council.
-function answer.propose(self: app.App)
-	local last = last_measure(self)
-	local made: session.Decision
-	if agreement.is_undecided(last) then
-		made = write_undecided(self) or composed.undecided(self)
-	else
-		local options = eligible_options(self)
-		made = write_decision(self, options) or composed.decision(self, options[1], last)
-	end
-	if made.composed then
-		ui.say(self.t("answer.composed"))
-	end
+--- Makes an answer whole that no large mind wrote: what was assumed, what is open, and all that the user said, in their words.
+local function fill(self: app.App, made: session.Decision)
 	local assumptions = answer.stated_assumptions(self)
 	for _, item in made.assumptions or {} :: { session.Point } do
 		table.insert(assumptions, item)
 	end
 	made.assumptions = assumptions
-	made.known = known.facts(self, made.known or {})
-	local values: app.Values = made
-	for _, part in { "tradeoffs", "rejected", "nextSteps" } do
+	local open: { session.Point } = table.clone(made.open or {} :: { session.Point })
+	for _, left in draft.left_questions(self) do
+		if left.part == "open" then
+			table.insert(open, { text = left.text, from = made.decision.from })
+		end
+	end
+	made.open = if #open > 0 then json.array(open) else nil
+	made.known = json.array(known.in_their_words(self, known.missing(self, {})))
+end
+
+--- Sums up the debate and records the answer as a proposal. Where the moderator's reply cannot be used, the answer is composed
+--- from the positions and from what was said, and says so: a bad reply loses no council.
+function answer.propose(self: app.App)
+	local last = last_measure(self)
+	local written: session.Decision?
+	local options: { string } = {}
+	if agreement.is_undecided(last) then
+		written = write_undecided(self)
+	else
+		options = eligible_options(self)
+		written = write_decision(self, options)
+	end
+	local made: session.Decision = written
+		or (if #options == 0 then composed.undecided(self) else composed.decision(self, options[1], last))
+	local is_written = written ~= nil and not app.is_small(self, self.moderator)
+	if made.composed then
+		ui.say(self.t("answer.composed"))
+	end
+	if not is_written then
+		fill(self, made)
+	end
+	app.tell(self, `# The answer as it would go out\n\n{draft.told(self, made)}`)
+	local review = dissent.review(self, last, made)
+	if is_written then
+		draft.close(self, made, mend.once(self, made, review.holes))
+	else
+		mend.leave_open(made, review.holes)
+	end
+	local values: app.Values = made :: any
+	for _, part in { "tradeoffs", "rejected", "nextSteps", "assumptions" } do
 		values[part] = values[part] or json.array({})
 	end
+	made.figures = if #(made.figures or {}) > 0 then made.figures else nil
 	local carried = agreement.carried(last, made.option)
 	made.confidence, made.carried = carried.confidence, carried
-	made.minorityReports, made.carriedAllTheSame = dissent.reports(self, last, made)
+	made.minorityReports, made.carriedAllTheSame = review.reports, review.carried
 	app.record_event(self, "proposed", { decision = made })
 end
 
@@ -328,7 +359,7 @@ function answer.finalize(self: app.App)
 		sender = app.participant_of(self, self.moderator.name),
 		recipient = session.user(self.doc),
 		messageType = "conclusion",
-		content = screens.answer(self, true),
+		content = screens.answer(self),
 		number = self.doc.debateCycles,
 		metadata = { final = true, model = by.model, latencySeconds = by.latencySeconds },
 	})
@@ -337,7 +368,7 @@ end
 
 --- Shows the proposal.
 function answer.show(self: app.App)
-	ui.say(screens.answer(self, true))
+	ui.say(screens.answer(self))
 end
 
 return answer

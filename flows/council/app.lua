@@ -42,6 +42,7 @@ export type Saying = {
 }
 --- The variables of a prompt.
 export type Values = session.Values
+export type Translate = translations.Translate
 
 export type App = {
 	doc: session.Session,
@@ -64,6 +65,8 @@ export type App = {
 	--- The conversation as a large mind reads it: texts that are only ever added to.
 	conversation: { string },
 	spent: { [string]: Spent },
+	--- Up to which entry of the book it was asked what holds no longer.
+	looked_until: number,
 }
 
 --- The code of the failure that ends a session when the user cancels it.
@@ -84,6 +87,11 @@ function app.record_turn(self: App, said: Saying): session.Turn
 	local new = table.clone(said) :: any
 	new.turnId, new.timestamp = random.uuid(), said.timestamp or clock.now()
 	return session.add_turn(self.doc, new)
+end
+
+--- Returns the day on which the session began, as everybody is told it: the same for good, so that nothing that was sent changes.
+function app.today(self: App): string
+	return string.sub(self.doc.createdAt, 1, 10)
 end
 
 --- Adds to the conversation what all large minds read from now on.
@@ -319,6 +327,26 @@ function app.open_options(self: App): { session.Option }
 		end
 	end
 	return found
+end
+
+--- Returns the name of an option, by which it is told once it was told whole; its text where it has none.
+function app.option_name(self: App, id: string): string
+	for _, option in self.doc.metadata.options or {} :: { session.Option } do
+		if option.id == id then
+			return session.name_of(option)
+		end
+	end
+	return self.t("undecided")
+end
+
+--- Returns the option that one lives on in since it was merged; itself where it was not.
+function app.standing_option(self: App, id: string): string
+	for _, option in self.doc.metadata.options or {} :: { session.Option } do
+		if option.id == id and option.into ~= nil then
+			return app.standing_option(self, option.into)
+		end
+	end
+	return id
 end
 
 --- Returns the text of an option.

@@ -122,7 +122,8 @@ end
 local function record_assumption(self: app.App, question: session.Question, skipped: string)
 	local default = question.suggestedDefault or ""
 	local asked = self.t("assume.asked", { question = question.question })
-	local assumption = if default ~= ""
+	-- What was left for later is open: in its place nothing is assumed.
+	local assumption = if default ~= "" and question.status == "skipped"
 		then `{self.t("assume.default", { default = default })} {asked}`
 		else `{self.t("assume.nothing", { about = question.targetAmbiguity })} {asked}`
 	app.record_turn(self, {

@@ -77,7 +77,7 @@ function composed.decision(self: app.App, option: string, last: agreement.Measur
 						", "
 					),
 				})
-			table.insert(rejected, { text = `{other.id}, {other.text}: {why}`, from = recommendation(self, first.name).from })
+			table.insert(rejected, { option = other.id, text = why, from = recommendation(self, first.name).from })
 		end
 	end
 	local decision = recommendation(self, first.name)

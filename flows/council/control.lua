@@ -23,8 +23,8 @@ local MAX_ANSWERS = 24
 --- What a judge scores, each from 0 to 10.
 control.RUBRIC = { "grounded", "decisive", "risks", "dissent", "next_step" }
 
---- What a call of the control arm cost.
-type Cost = { input: number, output: number }
+--- What a call of the control arm cost; `read` is what its answer takes where it is read, if that is not what was written.
+type Cost = { input: number, output: number, read: number? }
 --- Two answers compared in both orders.
 export type Comparison = { verdict: string, councilFirst: app.Values, otherFirst: app.Values }
 
@@ -46,8 +46,9 @@ end
 function control.affordable_answers(budget: number, first: Cost): number
 	local each = first.input + first.output
 	-- Each further answer is written once and read once; the merging call also reads the prompt and writes an answer.
-	local left = budget - each - (each + first.output)
-	return math.clamp(math.floor(left / (each + first.output)), 0, MAX_ANSWERS - 1)
+	local read = math.max(first.output, first.read or 0)
+	local left = budget - each - (each + read)
+	return math.clamp(math.floor(left / (each + read)), 0, MAX_ANSWERS - 1)
 end
 
 --- Returns the control arm's answer, and how many independent answers it was merged from.
@@ -55,8 +56,10 @@ local function control_answer(self: app.App, budget: number): (app.Values?, numb
 	local first = plain.answer(self, "control", 0.9)
 	local spent = self.spent.control
 	local all: { app.Values } = { first }
+	local read = llm.count(screens.anonymous(self.t, first))
+	local cost = { input = spent.input, output = spent.output, read = read }
 	local branches: { [string]: () -> { value: app.Values? } } = {}
-	for index = 1, control.affordable_answers(budget, { input = spent.input, output = spent.output }) do
+	for index = 1, control.affordable_answers(budget, cost) do
 		branches[string.format("answer-%02d", index)] = function(): { value: app.Values? }
 			-- Where one answer cannot be used, the others count.
 			return {

@@ -22,6 +22,7 @@ function conversation.tell_case(self: app.App)
 	app.tell(
 		self,
 		template.render("./prompts/case.md", {
+			today = app.today(self),
 			request = self.doc.requestText,
 			facts = said_by_user(self),
 			files = self.files,
@@ -39,7 +40,12 @@ end
 --- Returns all that is known by now without the debate, as one text: for those who have not heard the debate.
 function conversation.case(self: app.App): string
 	local parts = {
-		template.render("./prompts/case.md", { request = self.doc.requestText, facts = said_by_user(self), files = self.files }),
+		template.render("./prompts/case.md", {
+			today = app.today(self),
+			request = self.doc.requestText,
+			facts = said_by_user(self),
+			files = self.files,
+		}),
 	}
 	local assumed = list.map(self.doc.assumptionLog, function(assumption: session.Assumption): string
 		return `- {assumption.assumption}`
@@ -55,8 +61,10 @@ end
 
 --- Tells what came of a question.
 function conversation.tell_answer(self: app.App, question: session.Question, lines: { string }, assumption: string?)
-	local told = if assumption ~= nil
-		then `Assumed, because the user did not answer "{question.question}": {assumption}`
+	local is_open = question.status == "deferred" or (question.status == "skipped" and question.suggestedDefault == nil)
+	local told = if is_open
+		then `The user left "{question.question}" open: nothing is assumed in its place.`
+		elseif assumption ~= nil then `Assumed, because the user did not answer "{question.question}": {assumption}`
 		elseif #lines > 0 then table.concat(lines, "\n")
 		else `The user answered "{question.question}": {question.userAnswer.answer}`
 	app.tell(self, told)
@@ -121,7 +129,7 @@ function conversation.tell_cycle(self: app.App, number: number, told: { string }
 	end
 	for _, option in new_options do
 		local from = if option.from and #option.from > 0 then ` (from {table.concat(option.from, " and ")})` else ""
-		table.insert(parts, `A new option, {option.id}{from}: {option.text}`)
+		table.insert(parts, `A new option, {option.id}{from} ("{session.name_of(option)}"): {option.text}`)
 	end
 	app.tell(self, table.concat(parts, "\n"))
 end

@@ -27,7 +27,9 @@ local function positions_after(self: app.App, number: number): { agreement.Posit
 			end
 		end
 		if position ~= nil then
-			table.insert(found, position)
+			-- Options that were made one share their votes.
+			local option = app.standing_option(self, position.option)
+			table.insert(found, { name = position.name, option = option, confidence = position.confidence })
 		end
 	end
 	return found
@@ -39,17 +41,21 @@ local function measure_cycle(self: app.App, number: number): agreement.Measure
 		table.insert(if point.cycle == number then points else earlier, point.text)
 	end
 	local history = self.doc.metadata.measures or {}
-	local before = if #history > 0 then history[#history].positions else {}
+	local before: { agreement.Position } = {}
+	for _, position in if #history > 0 then history[#history].positions else {} :: { agreement.Position } do
+		local option = app.standing_option(self, position.option)
+		table.insert(before, { name = position.name, option = option, confidence = position.confidence })
+	end
 	return agreement.measure(number, positions_after(self, number), before, points, earlier)
 end
 
 --- Says that a persona could not speak, and keeps why.
 local function on_failure(self: app.App, failures: { unknown }): round.OnFailure
-	return function(voice: round.Voice, err: unknown)
+	return function(persona: round.Voice, err: unknown)
 		local problem = failure.of(err)
 		table.insert(failures, err)
-		ui.say(self.t("debate.silent", { who = voice.name, why = problem.message }))
-		app.record_event(self, "failure", { code = problem.code or "flow-error", who = voice.name })
+		ui.say(self.t("debate.silent", { who = persona.name, why = problem.message }))
+		app.record_event(self, "failure", { code = problem.code or "flow-error", who = persona.name })
 	end
 end
 
@@ -73,6 +79,9 @@ local function record_cycle(self: app.App, number: number, found: { round.Contri
 		ui.say(self.t("debate.option", { id = option.id, from = from, text = option.text, by = table.concat(by, ", ") }))
 	end
 	conversation.tell_cycle(self, number, told, new)
+	if #new > 0 then
+		proposals.unite(self)
+	end
 end
 
 --- Lets all personas speak once, side by side. Returns whether anybody did; raises where nobody could in the first cycle.

@@ -42,6 +42,7 @@ local COMMANDS: { [string]: { any } } = {
 		{ name = "done", words = { "done" } },
 		{ name = "revisit", words = { "revisit" } },
 		{ name = "again", words = { "again" } },
+		{ name = "facts", words = { "facts" } },
 		{ name = "fact", text = "TEXT" },
 		{ name = "strike", text = "N|WORDS" },
 		{ name = "cancel", words = { "cancel" } },

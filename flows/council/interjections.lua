@@ -7,10 +7,12 @@ local conversation = require("./conversation")
 local dialogue = require("./dialogue")
 local json = require("@nietz/json")
 local ledger = require("../common/ledger")
+local known = require("./known")
 local list = require("../common/list")
 local members = require("./members")
 local persona_turns = require("./persona_turns")
 local personas = require("@nietz/personas")
+local proposals = require("./proposals")
 local session = require("./session")
 local text = require("@nietz/text")
 local ui = require("@nietz/ui")
@@ -53,10 +55,7 @@ function interjections.tell_all(self: app.App, kind: string, words: string)
 end
 
 local function add_option(self: app.App, words: string)
-	local id = string.sub("ABCDEFGHIJKLMNOPQRSTUVWXYZ", #self.doc.metadata.options + 1, #self.doc.metadata.options + 1)
-	if id == "" then
-		return
-	end
+	local id = proposals.letter_at(#self.doc.metadata.options + 1)
 	local option = { id = id, text = app.to_line(words), from = json.array({}), by = json.array({ "User" }) }
 	app.record_event(self, "said", { text = words })
 	app.record_event(self, "options", { options = json.array({ option }) })
@@ -64,10 +63,19 @@ local function add_option(self: app.App, words: string)
 	ui.say(self.t("debate.option", { id = id, from = "", text = option.text, by = "User" }))
 end
 
---- Shows what the user said that holds, with its numbers.
-local function show_facts(self: app.App)
+--- Shows what the user said that was not struck, with its numbers, and marks what their later words replaced.
+function interjections.show_facts(self: app.App)
+	known.find_replaced(self)
+	local taken_back: { app.Values } = self.doc.nietz.takenBack or {} :: { app.Values }
 	local lines = list.map(ledger.holding(self.book), function(entry: ledger.Entry): string
-		return `- **{entry.id}** {entry.text}`
+		local marks = ""
+		for _, gone in taken_back do
+			if ledger.is_said(gone.quote, entry.text) and (gone.by == nil or not ledger.is_said(gone.by, entry.text)) then
+				local by = if gone.by ~= nil then self.t("between.replaced_by", { by = gone.by }) else ""
+				marks ..= self.t("between.replaced", { quote = gone.quote, by = by })
+			end
+		end
+		return `- **{entry.id}** {entry.text}{marks}`
 	end)
 	ui.say(if #lines > 0 then table.concat(lines, "\n") else self.t("between.no_facts"))
 end
@@ -158,7 +166,7 @@ function interjections.hear(self: app.App, number: number): boolean
 		elseif line.kind == "command" and line.name == "strike" then
 			interjections.strike(self, line.text)
 		elseif line.kind == "command" and line.name == "facts" then
-			show_facts(self)
+			interjections.show_facts(self)
 		elseif line.kind == "command" then
 			self.limit.extended, self.limit.cycles = true, math.max(self.limit.most, self.limit.cycles)
 			app.record_event(self, "extended", { limit = self.limit.cycles })

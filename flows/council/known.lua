@@ -1,23 +1,29 @@
 --!strict
---- What an answer rests on: what the user said and still holds. A writer says it fact by fact, each with the user's words; what it
---- passed over is added in those words, and what was taken back is cut out of them. So nothing that was said is lost, and nothing
---- that was taken back comes back.
+--- What the user said and still holds, and whether a record tells it, anywhere in it: so nothing that was said is lost, and nothing
+--- that was taken back comes back. What no line tells is placed in the user's words, without what was taken back of them.
 
 local app = require("./app")
-local json = require("@nietz/json")
+local figures = require("./figures")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
+local session = require("./session")
+local shape = require("../common/shape")
 local similarity = require("../common/similarity")
 local text = require("@nietz/text")
 
 local known = {}
 
---- `quote` are the user's words; absent where `text` is those.
-export type Fact = { text: string, quote: string? }
+export type Fact = session.Fact
+--- A clause of the user's, and the sentence that it stands in, without what was taken back.
+export type Clause = { text: string, within: string }
 
 local KINDS = { "context", "answer", "remark", "fact" }
---- From this share of its words on a clause is told by what quotes it.
-local TOLD = 0.6
+--- From this share of its words on a clause is told by one line, or by two; where it has figures, and they are told with words of it,
+--- less is enough.
+local TOLD = { one = 0.8, two = 0.9 }
+local TOLD_WITH_FIGURES = { one = 0.4, two = 0.6 }
+--- Up to how many letters a sentence is placed whole, where some of it is told already: a piece of it could not be read alone.
+local SHORT = 140
 --- What a piece begins or ends with once something was cut out of it.
 local LOOSE = { "^[%s,;:%.]+", "[%s,;:]+$", "^and%s+", "^but%s+", "^et%s+", "^mais%s+", "%s+and$", "%s+but$", "%s+et$", "%s+mais$" }
 
@@ -50,6 +56,28 @@ function known.take_back(self: app.App, found: { app.Values })
 		end
 	end
 end
+
+--- Asks what of the user's words their later ones replaced, where they said anything since it was asked last; a small mind is not asked.
+function known.find_replaced(self: app.App)
+	if app.is_small(self, self.moderator) or self.looked_until >= self.book.last then
+		return
+	end
+	self.looked_until = self.book.last
+	local value = app.ask_model(self, {
+		prompt = "replaced",
+		vars = {},
+		schema = shape.object({ "taken_back" }, { taken_back = known.TAKEN_BACK }),
+		persona = self.moderator,
+		label = self.t("label.replaced"),
+		purpose = "council",
+		temperature = 0.2,
+		small = false,
+	})
+	known.take_back(self, if value ~= nil then value.taken_back else {})
+end
+
+--- Words that hold no longer, each with the later ones that say so.
+known.TAKEN_BACK = shape.list(shape.object({ "quote", "by" }, { quote = shape.text(2), by = shape.text(2) }), 0, 60) :: shape.Shape
 
 --- Returns a text without what stands between two places, in two pieces.
 local function cut(piece: string, words: string): { string }
@@ -99,19 +127,25 @@ end
 --- Returns the clauses of a sentence. A comma between digits ends none.
 local function clauses(sentence: string): { string }
 	local marked = string.gsub(sentence, "([,;:])%s+", "%1\n")
-	marked = string.gsub(marked, "%s+[–—]%s+", "\n")
-	return list.filter(list.map(text.lines(marked), text.trim), function(clause): boolean
-		return clause ~= ""
-	end)
-end
-
---- Whether what was quoted tells a clause: all its figures, and most of its words.
-local function is_told(clause: string, quotes: string): boolean
-	if ledger.invented_number(clause, quotes) ~= nil then
-		return false
+	marked = string.gsub(string.gsub(marked, "%s+[–—]%s+", "\n"), "%s+%-%s+", "\n")
+	local found: { string } = {}
+	local before = ""
+	for _, line in text.lines(marked) do
+		local clause = text.trim(line)
+		local open = if before ~= "" then `{before} {clause}` else clause
+		-- A word by itself names what the next clause is about.
+		local is_short = #similarity.words(open) < 2 and string.find(open, "%d") == nil
+		if not is_short then
+			table.insert(found, open)
+		end
+		before = if is_short then open else ""
 	end
-	local words = similarity.words(clause)
-	return #words == 0 or similarity.shared_words(clause, quotes) >= TOLD * #words
+	if before ~= "" and #found > 0 then
+		found[#found] = `{found[#found]} {before}`
+	elseif before ~= "" then
+		table.insert(found, before)
+	end
+	return found
 end
 
 --- How answers begin that say nothing.
@@ -132,67 +166,169 @@ local function own_words(note: string): string?
 	return if #similarity.words(answer) >= FEWEST then answer else note
 end
 
---- Whether a clause says something by itself: one that leads to the next does not, nor one of a word or two.
+--- Whether a clause says something by itself: one that leads to the next does not, nor one of a word or two, nor a question of theirs,
+--- unless there is a figure in it.
 local function says_something(clause: string): boolean
-	return string.find(clause, ":$") == nil and (#similarity.words(clause) >= FEWEST or string.find(clause, "%d") ~= nil)
+	if string.find(clause, "%d") ~= nil then
+		return true
+	end
+	return string.find(clause, "[:%?]$") == nil and #similarity.words(clause) >= FEWEST
 end
 
---- Returns what the user said that no quote tells, in their words.
-local function passed_over(self: app.App, facts: { Fact }, gone: { string }): { Fact }
-	local found: { Fact } = {}
+--- Returns the sentences of the user that hold: what they said, and what stands in the request beside its question.
+local function sentences(self: app.App): { string }
+	local asked = ledger.sentences(self.doc.requestText)
+	local found = list.filter(asked, function(sentence): boolean
+		return #asked > 1 and string.find(sentence, "%?$") == nil
+	end)
 	for _, entry in ledger.holding(self.book, nil, KINDS) do
-		local quotes = list.filter(facts, function(fact): boolean
-			return fact.quote ~= nil and (ledger.is_said(fact.quote, entry.text) or ledger.is_said(entry.text, fact.quote))
-		end)
-		local told = table.concat(
-			list.map(quotes, function(fact): string
-				return fact.quote or ""
-			end),
-			"\n"
-		)
-		local own = own_words(entry.text)
-		local pieces: { string } = if own ~= nil then left_of(own, gone) else {}
-		for _, piece in pieces do
-			local parts: { string } = if #quotes > 0 then list.filter(clauses(piece), says_something) else { piece } :: { string }
+		table.insert(found, own_words(entry.text) or "")
+	end
+	return found
+end
+
+--- Returns what the user said that holds, clause by clause.
+function known.clauses(self: app.App): { Clause }
+	local gone = known.taken_back(self)
+	local found: { Clause } = {}
+	for _, sentence in sentences(self) do
+		for _, piece in left_of(sentence, gone) do
+			local parts = list.filter(clauses(piece), says_something)
+			-- A piece of which no clause stands alone is told as a whole, but for a question, or one of a single word.
+			if #parts == 0 and string.find(piece, "%?$") == nil and #similarity.words(piece) > 1 then
+				parts = { piece }
+			end
 			for _, part in parts do
-				-- A question of theirs is no fact, unless there is a figure in it.
-				local asks = string.find(part, "%?$") ~= nil and string.find(part, "%d") == nil
-				if not asks and (#quotes == 0 or not is_told(part, told)) then
-					table.insert(found, { text = (string.gsub(part, "[,;:]$", "")) })
-				end
+				table.insert(found, { text = part, within = piece })
 			end
 		end
 	end
 	return found
 end
 
---- Returns all that holds: what a writer told, as far as its quotes are the user's and hold, and what it passed over.
-function known.facts(self: app.App, told: { app.Values }): { Fact }
+--- Returns all figures that may stand in an answer as they are: those of the user that hold, of files, and of the day.
+function known.figures(self: app.App): { figures.Figure }
 	local gone = known.taken_back(self)
-	local said = table.concat(
-		list.map(ledger.holding(self.book, nil, KINDS), function(entry): string
-			return entry.text
-		end),
-		"\n"
-	)
-	local facts: { Fact } = json.array({} :: { Fact })
-	for _, item in told do
-		local line = app.to_line(item.text)
-		local quote = if item.quote == "" then line else item.quote
-		local holds = ledger.is_said(quote, said)
-			and not list.some(gone, function(words): boolean
-				return ledger.is_said(quote, words) or ledger.is_said(words, quote)
-			end)
-		if holds then
-			-- A figure that nobody said is taken out with the words around it: the user's own stand in their place.
-			local invented = ledger.invented_number(line, `{said}\n{self.doc.requestText}`) ~= nil
-			table.insert(facts, { text = if invented then quote else line, quote = quote })
+	local lines: { string } = { app.today(self) }
+	for _, entry in ledger.holding(self.book, nil, KINDS) do
+		for _, piece in left_of(entry.text, gone) do
+			table.insert(lines, piece)
 		end
 	end
-	for _, fact in passed_over(self, facts, gone) do
-		table.insert(facts, fact)
+	for _, piece in left_of(self.doc.requestText, gone) do
+		table.insert(lines, piece)
 	end
-	return facts
+	for _, file in self.files do
+		table.insert(lines, file.text)
+	end
+	for _, line in self.cited do
+		table.insert(lines, `{line.number} {line.text}`)
+	end
+	return figures.of(table.concat(lines, "\n"))
+end
+
+--- The lines of a record, prepared for many questions.
+export type Record = { { stems: similarity.Stems, figures: { figures.Figure } } }
+
+function known.record(lines: { string }): Record
+	return list.map(lines, function(line: string): any
+		return { stems = similarity.stems(line), figures = figures.of(line) }
+	end)
+end
+
+--- Returns the names of a clause as stems: its words with a capital letter, but for the first.
+local function names_of(clause: string): { string }
+	local found: { string } = {}
+	for word in string.gmatch(clause, '[%s%(%-"](%u[%w\128-\255]+)') do
+		for _, stem in similarity.stems(word).list do
+			table.insert(found, stem)
+		end
+	end
+	return found
+end
+
+--- Returns the figures of a clause that a record must tell: not those of what was taken back, which later words may still name.
+function known.wanted_figures(self: app.App, clause: string): { figures.Figure }
+	local gone = figures.of(table.concat(known.taken_back(self), "\n"))
+	return list.filter(figures.of(clause), function(figure): boolean
+		return figure.value >= figures.LEAST and not list.some(gone, function(other): boolean
+			return other.value == figure.value
+		end)
+	end)
+end
+
+--- Whether a record tells a clause: all its names, all its figures, each in a line that is about the same, and most of its words, in
+--- one line or in two.
+function known.is_told(self: app.App, clause: string, record: Record): boolean
+	-- Figures are looked for by their values.
+	local own = similarity.stems((string.gsub(clause, "%d[%w%.,]*", " ")))
+	local wanted = known.wanted_figures(self, clause)
+	local names = names_of(clause)
+	local most: { { string } } = {}
+	for _, line in record do
+		local shared = list.filter(own.list, function(stem): boolean
+			return line.stems.set[stem] == true
+		end)
+		table.insert(most, shared)
+		if #shared > 0 or #own.list == 0 then
+			wanted = list.filter(wanted, function(figure): boolean
+				return not list.some(line.figures, function(other): boolean
+					return other.value == figure.value
+				end)
+			end)
+		end
+		names = list.filter(names, function(name): boolean
+			return line.stems.set[name] == nil
+		end)
+	end
+	if #wanted > 0 or #names > 0 then
+		return false
+	end
+	table.sort(most, function(one, other): boolean
+		return #one > #other
+	end)
+	local both: { [string]: boolean } = {}
+	local count = 0
+	for index = 1, math.min(2, #most) do
+		for _, stem in most[index] do
+			count += if both[stem] then 0 else 1
+			both[stem] = true
+		end
+	end
+	local needed = if #figures.of(clause) > 0 then TOLD_WITH_FIGURES else TOLD
+	local first = if most[1] ~= nil then #most[1] else 0
+	return first >= needed.one * #own.list or count >= needed.two * #own.list
+end
+
+--- Returns what the user said that no line of a record tells.
+function known.missing(self: app.App, lines: { string }): { Clause }
+	local record = known.record(lines)
+	return list.filter(known.clauses(self), function(clause): boolean
+		return not known.is_told(self, clause.text, record)
+	end)
+end
+
+--- Returns facts in the user's words for what is missing: a sentence whole where little of it is told or it is short.
+function known.in_their_words(self: app.App, missing: { Clause }): { Fact }
+	local counts: { [string]: number } = {}
+	for _, clause in known.clauses(self) do
+		counts[clause.within] = (counts[clause.within] or 0) + 1
+	end
+	local open: { [string]: number } = {}
+	for _, clause in missing do
+		open[clause.within] = (open[clause.within] or 0) + 1
+	end
+	local found: { Fact } = {}
+	local placed: { [string]: boolean } = {}
+	for _, clause in missing do
+		local is_whole = 2 * open[clause.within] >= (counts[clause.within] or 1) or #clause.within <= SHORT
+		local words = if is_whole then clause.within else clause.text
+		if not placed[words] then
+			placed[words] = true
+			table.insert(found, { text = (string.gsub(words, "[,;:]$", "")) })
+		end
+	end
+	return found
 end
 
 return known

@@ -72,9 +72,13 @@ end
 function persona_turns.last_position(self: app.App, name: string): session.Position?
 	local history = self.doc.metadata.measures or {}
 	local last = history[#history]
-	return list.find(if last then last.positions else {}, function(position): boolean
+	local found = list.find(if last then last.positions else {}, function(position): boolean
 		return position.name == name
 	end)
+	if found == nil then
+		return nil
+	end
+	return { name = name, option = app.standing_option(self, found.option), confidence = found.confidence }
 end
 
 --- Returns the last turn of a persona in the debate, or nil.
@@ -149,55 +153,78 @@ local function stands(self: app.App, name: string): { app.Values }
 end
 
 --- Returns what a small mind is told for its position.
-local function small_vars(self: app.App, voice: personas.Persona, seen: { round.Point }): shape.Shape
+local function small_vars(self: app.App, persona: personas.Persona, seen: { round.Point }): shape.Shape
 	local vars = small.case_vars(self)
 	vars.seen = list.map(seen, function(point: round.Point): app.Values
-		return { id = point.id, by = point.by, text = point.text, own = point.by == voice.name }
+		return { id = point.id, by = point.by, text = point.text, own = point.by == persona.name }
 	end)
 	vars.older = small.earlier_points(self)
-	vars.stands = if #seen > 0 then stands(self, voice.name) else {}
-	vars.before = persona_turns.last_position(self, voice.name) or false
-	vars.contrarian = table.find(voice.tags, "contrarian") ~= nil
+	vars.stands = if #seen > 0 then stands(self, persona.name) else {}
+	vars.before = persona_turns.last_position(self, persona.name) or false
+	vars.contrarian = table.find(persona.tags, "contrarian") ~= nil
 	return vars
 end
 
---- Returns what a large mind is told at the end, behind the conversation.
-local function large_vars(self: app.App, voice: personas.Persona, first: boolean): shape.Shape
+--- Returns the option that leads after the last cycle, or nil.
+local function leading_option(self: app.App): string?
 	local history: { agreement.Measure } = self.doc.metadata.measures or {}
 	local last = history[#history]
-	local leading = if last and last.leading then `{last.leading} ("{app.option_text(self, last.leading)}")` else false
+	return if last ~= nil and last.leading ~= nil then app.standing_option(self, last.leading) else nil
+end
+
+--- Whether a persona's office is the case against what leads.
+local function is_contrarian(persona: personas.Persona): boolean
+	return table.find(persona.tags, "contrarian") ~= nil
+end
+
+--- Returns what is wrong with a reply by the office of its speaker, or nil: somebody argues against what leads.
+local function office_fault(self: app.App, value: app.Values, persona: personas.Persona): string?
+	if not is_contrarian(persona) or leading_option(self) == nil or value.responds == nil then
+		return nil
+	end
+	local challenges = list.some(value.responds, function(response: app.Values): boolean
+		return response.how == "challenges"
+	end)
+	return if challenges then nil else "responds: your office is the case against what leads: challenge one point that carries it"
+end
+
+--- Returns what a large mind is told at the end, behind the conversation.
+local function large_vars(self: app.App, persona: personas.Persona, first: boolean): shape.Shape
+	local leads = leading_option(self)
+	local leading = if leads ~= nil then `{leads} ("{app.option_name(self, leads)}")` else false
 	return {
 		cycle = self.doc.debateCycles + 1,
 		first = first,
-		contrarian = table.find(voice.tags, "contrarian") ~= nil,
+		contrarian = is_contrarian(persona),
 		leading = leading,
-		before = persona_turns.last_position(self, voice.name) or false,
+		before = persona_turns.last_position(self, persona.name) or false,
 	}
 end
 
 --- Returns the function that asks a persona in a cycle; its whole reply is also put into `heard`.
 function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round.Speak
-	return function(voice: round.Voice, seen: { round.Point }, _ids: { string }, _must: boolean): ({ string }?, { string }?)
-		local is_small = app.is_small(self, voice)
+	return function(persona: round.Voice, seen: { round.Point }, _ids: { string }, _must: boolean): ({ string }?, { string }?)
+		local is_small = app.is_small(self, persona)
 		local ids: { string } = {}
 		-- A large mind's are the same for all: whoever answers a point of their own is told so.
 		local heard_points: { round.Point } = if is_small or #seen == 0 then seen else self.points :: { any }
 		for _, point in heard_points do
-			if not is_small or point.by ~= voice.name then
+			if not is_small or point.by ~= persona.name then
 				table.insert(ids, point.id)
 			end
 		end
 		local value, made = app.ask_model(self, {
 			prompt = "position",
-			vars = if is_small then small_vars(self, voice, seen) else large_vars(self, voice, #seen == 0),
+			vars = if is_small then small_vars(self, persona, seen) else large_vars(self, persona, #seen == 0),
 			schema = reply_schema(self, ids, is_small),
 			check = function(value: app.Values): string?
-				return persona_turns.check_reply(self, value, voice.name, is_small)
+				local fault = persona_turns.check_reply(self, value, persona.name, is_small)
+				return fault or (if is_small then nil else office_fault(self, value, persona))
 			end,
-			persona = voice,
-			label = voice.name,
+			persona = persona,
+			label = persona.name,
 			purpose = "council",
-			temperature = voice.temperature or 0.7,
+			temperature = persona.temperature or 0.7,
 			small = is_small,
 			looks = true,
 		})
@@ -213,7 +240,7 @@ function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round
 				table.insert(refers, to)
 			end
 		end
-		heard[voice.slug] = { value = value, made = made :: app.Made, at = clock.now(), small = is_small }
+		heard[persona.slug] = { value = value, made = made :: app.Made, at = clock.now(), small = is_small }
 		return persona_turns.points(value, is_small), refers
 	end
 end
@@ -253,12 +280,12 @@ local function render_turn(
 	value: app.Values,
 	before: session.Position?,
 	responds: { session.Response },
-	ids: { [string]: string }
+	ids: { [string]: string },
+	office: string?
 ): string
 	local undecided = value.stance == agreement.UNDECIDED
-	local whole = app.option_text(self, value.stance)
-	local short = if before then model_text.to_line(whole, OPTION) else whole
-	local head = if undecided then self.t("turn.undecided") else `{value.stance}: {short}`
+	local name = model_text.to_line(app.option_name(self, value.stance), OPTION)
+	local head = if undecided then self.t("turn.undecided") else `{value.stance}: {name}`
 	local was = if before and before.option ~= value.stance then self.t("turn.before", { option = before.option }) else ""
 	local lines: { string } = { `**{head}** ({self.t("turn.confidence", { sure = value.sure })}{was})`, "" }
 	for _, point in value.points do
@@ -272,6 +299,11 @@ local function render_turn(
 		if proposal.id ~= value.stance then
 			table.insert(lines, `- **{self.t("turn.proposes", { id = proposal.id })}** {proposal.text}`)
 		end
+	end
+	if office ~= nil then
+		local id = office
+		table.insert(lines, "")
+		table.insert(lines, `*{self.t("turn.office", { id = id, name = model_text.to_line(app.option_name(self, id), OPTION) })}*`)
 	end
 	table.insert(lines, "")
 	table.insert(lines, `*{self.t("turn.recommends")}* {app.to_line(value.recommends)}`)
@@ -326,11 +358,15 @@ function persona_turns.record(self: app.App, name: string, heard: Reply, number:
 	local cites = list.map(lines, function(line: look.Line): string
 		return `{line.path}:{line.number}`
 	end)
+	local persona = list.find(self.seats, function(seat): boolean
+		return seat.name == name
+	end)
+	local office = if persona ~= nil and is_contrarian(persona) and not heard.small and not asked then leading_option(self) else nil
 	local turn = app.record_turn(self, {
 		sender = app.participant_of(self, name),
 		recipient = if asked then session.user(self.doc) else nil,
 		messageType = "discussion",
-		content = render_turn(self, value, persona_turns.last_position(self, name), responds, ids),
+		content = render_turn(self, value, persona_turns.last_position(self, name), responds, ids, office),
 		timestamp = heard.at,
 		number = number,
 		metadata = {

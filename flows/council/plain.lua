@@ -30,11 +30,13 @@ local function answer_schema(is_small: boolean): shape.Shape
 		tradeoffs = shape.list(line(240), 1, 4),
 	}
 	if not is_small then
-		order = { "decision", "reasons", "tradeoffs", "risks", "assumptions", "rejected", "objections", "open", "next_steps" }
-		members.reasons = shape.list(line(0), 1, 4)
-		members.risks = shape.list(line(0), 0, 4)
+		order = { "decision", "reasons", "tradeoffs", "rejected", "objections", "assumptions", "open", "next_steps", "rests_on" }
+		members.reasons = shape.list(line(0), 1, 6)
+		members.tradeoffs = shape.list(line(0), 1, 6)
 		members.objections = shape.list(line(0), 0, 3)
-		members.open = shape.list(line(0), 0, 4)
+		members.open = shape.list(line(0), 0, 6)
+		members.next_steps = shape.list(line(0), 1, 8)
+		members.rests_on = shape.list(line(0), 0, 120)
 	end
 	return shape.object(order, members)
 end
@@ -101,7 +103,10 @@ function plain.instead(self: app.App): string?
 		temperature = 0,
 		small = false,
 	})
-	if value == nil or value.worth == "council" then
+	if value == nil then
+		return nil
+	elseif value.worth == "council" then
+		ui.say(self.t("consider.worth", { because = app.to_line(value.because) }))
 		return nil
 	end
 	local calls, tokens = plain.estimate(llm.count(conversation.case(self)))

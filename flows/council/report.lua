@@ -58,7 +58,7 @@ local function positions(measures: { Measure }): nietz.Block
 end
 
 --- Returns how the confidence was shared between the options, cycle by cycle.
-local function support(measures: { Measure }, options: { { id: string, text: string } }): nietz.Block
+local function support(measures: { Measure }, options: { { id: string, text: string, name: string? } }): nietz.Block
 	local steps, lines = {}, {}
 	for _, measure in measures do
 		table.insert(steps, `cycle {measure.cycle}`)
@@ -68,7 +68,7 @@ local function support(measures: { Measure }, options: { { id: string, text: str
 		for _, measure in measures do
 			table.insert(values, measure.support[option.id] or 0)
 		end
-		table.insert(lines, { name = `{option.id} {option.text}`, values = values })
+		table.insert(lines, { name = `{option.id} {option.name or option.text}`, values = values })
 	end
 	return { type = "curve", title = "Share of the confidence, in percent", steps = steps, lines = lines, most = 100 } :: any
 end
@@ -125,13 +125,13 @@ function report.blocks(run: nietz.Recorded): { nietz.Block }
 		local columns = { "cycle", "points", "new ones", "members who moved" }
 		table.insert(blocks, { type = "table", title = "How much each cycle brought", columns = columns, rows = rows } :: any)
 	end
-	add_notes(blocks, "Why", decision.reasons)
-	add_notes(blocks, "Trade-offs", decision.tradeoffs)
-	add_notes(blocks, "Risks", decision.risks)
-	add_notes(blocks, "Rejected", decision.rejected)
-	add_notes(blocks, "Minority reports", decision.minorityReports)
-	add_notes(blocks, "Assumed", decision.assumptions)
-	add_notes(blocks, "Still open", decision.open)
+	-- The answer tells all of it; only where there is none yet its parts are told.
+	if type(session.finalAnswer) ~= "string" then
+		add_notes(blocks, "Why", decision.reasons)
+		add_notes(blocks, "What speaks against it", decision.tradeoffs)
+		add_notes(blocks, "Who disagrees", decision.minorityReports)
+		add_notes(blocks, "Still open", decision.open)
+	end
 	for _, former in (session.nietz or {}).former or {} :: { any } do
 		add_notes(blocks, "Concluded before that", { former.decision.decision })
 	end

@@ -3,6 +3,7 @@
 
 local agreement = require("./agreement")
 local app = require("./app")
+local dissent = require("./dissent")
 local list = require("../common/list")
 local session = require("./session")
 local template = require("@nietz/template")
@@ -11,23 +12,24 @@ local translations = require("../common/translations")
 
 local screens = {}
 
---- The parts of an answer that are lists, in order: their headings, and what they are called in a decision and in a reply.
-local PARTS: { { heading: string, field: string, asked: string?, named: boolean? } } = {
+--- The parts of an answer that are lists, in order: their headings, and what they are called in a decision and in a reply. Those of
+--- `ours` are of a council alone: nobody who is compared with one has them.
+local PARTS: { { heading: string, field: string, asked: string?, ours: boolean? } } = {
 	{ heading = "why", field = "reasons" },
 	{ heading = "tradeoffs", field = "tradeoffs" },
 	{ heading = "risks", field = "risks" },
-	{ heading = "assumptions", field = "assumptions" },
 	{ heading = "rejected", field = "rejected" },
 	{ heading = "objections", field = "objections" },
+	{ heading = "minority", field = "minorityReports", ours = true },
+	{ heading = "refused", field = "holes", ours = true },
+	{ heading = "assumptions", field = "assumptions" },
 	{ heading = "open", field = "open" },
 	{ heading = "steps", field = "nextSteps", asked = "next_steps" },
-	{ heading = "minority", field = "minorityReports", named = true },
-	{ heading = "carried", field = "carriedAllTheSame", named = true },
-	{ heading = "known", field = "known" },
+	{ heading = "known", field = "known", asked = "rests_on" },
 }
 
---- A line of a screen, and who said it.
-type Line = { text: string, who: string }
+--- A line of a screen, and what stands before it: an option, or who says it.
+type Line = { text: string, head: string }
 
 --- What of a session a screen needs, wherever it comes from.
 type Source = { doc: session.Session, t: translations.Translate }
@@ -46,94 +48,91 @@ local function standing(self: Source): string
 		return ending
 	end
 	local votes = self.t("answer.carried", { by = carried.by, of = carried.of, sure = carried.confidence, percent = carried.percent })
-	return `{votes} {ending}`
+	local others = list.map(made.carriedAllTheSame or {} :: { session.Point }, function(point: session.Point): string
+		return point.from[1].name
+	end)
+	local too = if #others > 0 then ` {self.t("answer.carried_too", { who = table.concat(others, ", ") })}` else ""
+	return `{votes}{too} {ending}`
 end
 
 --- Returns the lines of each part, by its heading.
-local function parts_of(give: (field: string, named: boolean) -> { Line }): { [string]: { Line } }
+local function parts_of(give: (field: string, ours: boolean) -> { Line }): { [string]: { Line } }
 	local found: { [string]: { Line } } = {}
 	for _, part in PARTS do
-		found[part.heading] = give(part.field, part.named == true)
+		found[part.heading] = give(part.field, part.ours == true)
 	end
 	return found
 end
 
---- Returns the variables of a screen. Names and turns are told with `names`.
-local function vars_of(self: Source, names: boolean): app.Values
-	local numbers: { [string]: number } = {}
-	for _, turn in self.doc.messageTurns do
-		numbers[turn.turnId] = turn.sequenceNumber
-	end
-	local function line_of(point: session.Point): Line
-		local who: { string } = {}
-		for _, source in point.from or {} :: { session.From } do
-			table.insert(who, `{source.name} #{numbers[source.turnId]}`)
+--- Returns the lines of the holes that were refused, each with why: what was mended or is open stands where it belongs.
+local function refused_lines(t: translations.Translate, made: session.Decision): { Line }
+	local found: { Line } = {}
+	for _, hole in made.holes or {} :: { session.Hole } do
+		if hole.how == "refused" and hole.why ~= nil then
+			table.insert(found, { head = hole.name, text = t("answer.refused", { hole = hole.text, why = hole.why }) })
 		end
-		return { text = point.text, who = if names then table.concat(who, ", ") else "" }
 	end
+	return found
+end
+
+--- Returns the variables of a screen. Who said a line is not told, but for whoever disagrees: it stands in the session.
+local function vars_of(self: Source): app.Values
 	local made = self.doc.metadata.decision
-	local option = list.find(self.doc.metadata.options, function(one: session.Option): boolean
-		return one.id == made.option
-	end)
+	local function line_of(point: session.Point): Line
+		local option = list.find(self.doc.metadata.options, function(one: session.Option): boolean
+			return one.id == point.option
+		end)
+		return { head = if option ~= nil then session.name_of(option) else "", text = point.text }
+	end
+	local function report_of(point: session.Point): Line
+		return { head = point.from[1].name, text = dissent.report_text(self, point) }
+	end
 	return {
 		title = self.t(if made.option == agreement.UNDECIDED then "heading.undecided" else "heading.decision"),
 		undecided = made.option == agreement.UNDECIDED,
 		composed = if made.composed then self.t("answer.composed") else "",
 		decision = line_of(made.decision),
-		option = if option then self.t("answer.option", { id = option.id, text = (string.gsub(option.text, "%.$", "")) }) else "",
 		standing = standing(self),
-		parts = parts_of(function(field, named): { Line }
-			return if named and not names then {} else list.map((made :: app.Values)[field] or {} :: { session.Point }, line_of)
+		parts = parts_of(function(field): { Line }
+			local points: { session.Point } = (made :: app.Values)[field] or {}
+			if field == "holes" then
+				return refused_lines(self.t, made)
+			end
+			return list.map(points, if field == "minorityReports" then report_of else line_of)
 		end),
 	}
 end
 
---- Returns the sections of a screen that have anything in them, in order: all, or those of these headings.
-local function sections_of(t: translations.Translate, vars: app.Values, headings: { string }?): { app.Values }
+--- Returns the sections of a screen that have anything in them, in order.
+local function sections_of(t: translations.Translate, vars: app.Values): { app.Values }
 	local found: { app.Values } = {}
 	for _, part in PARTS do
 		local items = vars.parts[part.heading]
-		if #items > 0 and (headings == nil or table.find(headings, part.heading) ~= nil) then
+		if #items > 0 then
 			local title = if part.heading == "open" and vars.undecided then "would_decide" else part.heading
-			table.insert(found, { title = t(`heading.{title}`), items = items, named = part.named == true })
+			table.insert(found, { title = t(`heading.{title}`), items = items })
 		end
 	end
 	return found
 end
 
 --- Returns the answer as text.
-function screens.answer(self: Source, names: boolean): string
-	local vars = vars_of(self, names)
+function screens.answer(self: Source): string
+	local vars = vars_of(self)
 	vars.sections = sections_of(self.t, vars)
 	return clean(template.render("./screens/answer.md", vars))
 end
 
---- Returns the options with why each was rejected, and what was rejected that is none of them: no option is told twice.
-local function options_of(doc: session.Session, rejected: { Line }): ({ app.Values }, { Line })
-	local left = table.clone(rejected)
-	local options = list.map(doc.metadata.options, function(option: session.Option): app.Values
-		local told = string.gsub(option.text, "%.$", "")
-		local head = `{option.id}, {told}: `
-		for index, item in left do
-			if string.sub(item.text, 1, #head) == head then
-				table.remove(left, index)
-				return { id = option.id, text = told, why = string.sub(item.text, #head + 1), who = item.who }
-			end
-		end
-		return { id = option.id, text = told, why = "", who = "" }
-	end)
-	return options, left
-end
+--- The longest request that a record repeats, in letters; a longer one is what the record rests on.
+local REQUEST = 300
 
 --- Returns the record of a decision, in the form of an ADR, from a session.
 function screens.record(doc: session.Session, t: translations.Translate): string
-	local vars = vars_of({ doc = doc, t = t }, true)
+	local vars = vars_of({ doc = doc, t = t })
 	vars.heading, vars.title = vars.title, doc.metadata.topic or doc.requestText
 	vars.date = string.sub(doc.updatedAt, 1, 10)
 	vars.status = t(if doc.status == "completed" and not vars.undecided then "record.accepted" else "record.open")
-	vars.request = doc.requestText
-	vars.options, vars.parts.rejected = options_of(doc, vars.parts.rejected)
-	vars.option = if vars.option ~= "" then t("record.option", { id = doc.metadata.decision.option }) else ""
+	vars.request = if #doc.requestText <= REQUEST then doc.requestText else ""
 	vars.people = table.concat(
 		list.map(doc.personaSelection.selectedPersonas, function(one: session.Participant): string
 			return one.name
@@ -146,28 +145,24 @@ function screens.record(doc: session.Session, t: translations.Translate): string
 		people = t("record.people"),
 		session = t("record.session"),
 		context = t("record.context"),
-		options = t("record.options"),
-		consequences = t("record.consequences"),
-		rejected = t("heading.rejected"),
 	}
 	vars.session = doc.sessionId
 	vars.known = vars.parts.known
-	vars.chosen = sections_of(t, vars, { "why", "rejected" })
-	vars.consequences = sections_of(t, vars, { "tradeoffs", "risks", "assumptions", "open", "steps", "minority", "carried" })
+	vars.parts.known = {}
+	vars.sections = sections_of(t, vars)
 	return clean(template.render("./screens/record.md", vars)) .. "\n"
 end
 
 --- Returns an answer that was not made by a council, or one as it is judged: the same sections for all, without names.
 function screens.anonymous(t: translations.Translate, value: app.Values): string
 	local function line_of(line: string): Line
-		return { text = app.to_line(line), who = "" }
+		return { text = app.to_line(line), head = "" }
 	end
 	local vars: app.Values = {
 		title = t("heading.decision"),
 		undecided = false,
 		composed = "",
 		decision = line_of(value.decision),
-		option = "",
 		standing = "",
 		parts = parts_of(function(field): { Line }
 			return list.map(value[field] or {} :: { string }, line_of)
@@ -205,21 +200,22 @@ function screens.judged(self: app.App): string
 			end
 		end
 		for _, option in self.doc.metadata.options do
-			out = string.gsub(out, `^{option.id}, `, "")
 			out = string.gsub(out, `([Oo]ption) {option.id}%f[%W]`, function(): string
-				return `"{option.text}"`
+				return `"{session.name_of(option)}"`
 			end)
 		end
 		return (string.gsub(string.gsub(out, "%s*%(?#?[PU]%d+%)?", ""), "%*", ""))
 	end
 	local function lines(points: { session.Point }?): { string }
 		return list.map(points or {} :: { session.Point }, function(point: session.Point): string
-			return plain(point.text)
+			return plain(if point.option ~= nil then `{app.option_name(self, point.option)}: {point.text}` else point.text)
 		end)
 	end
 	local judged: app.Values = { decision = plain(made.decision.text), objections = lines(made.minorityReports) }
 	for _, part in PARTS do
-		if part.named ~= true and part.heading ~= "known" and part.heading ~= "objections" then
+		-- A small mind's other answers tell nothing of what they rest on.
+		local is_asked = part.heading ~= "known" or not app.is_small(self, nil)
+		if not part.ours and is_asked and part.heading ~= "objections" then
 			judged[part.field] = lines(made[part.field])
 		end
 	end

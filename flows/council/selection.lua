@@ -25,7 +25,11 @@ local function selection_schema(named: boolean, is_small: boolean): shape.Shape
 	end
 	local properties: { [string]: shape.Shape } = {
 		kind = shape.text(3, 40),
-		options = shape.list(line(120), 2, if is_small then 4 else 5),
+		options = shape.list(
+			if is_small then line(120) else shape.object({ "name", "text" }, { name = shape.text(2), text = shape.text(3) }),
+			2,
+			if is_small then 4 else 5
+		),
 		topic = line(160),
 	}
 	if not named then
@@ -43,11 +47,13 @@ local function selection_schema(named: boolean, is_small: boolean): shape.Shape
 	return shape.object(order, properties)
 end
 
---- Returns the options with letters, without doubles.
-local function with_letters(raw: { string }): { session.Option }
+--- Returns the options with letters, without doubles: of a small mind texts, of a large one names and texts.
+local function with_letters(raw: { unknown }): { session.Option }
 	local found: { session.Option } = json.array({})
 	local seen: { string } = {}
-	for _, text in raw do
+	for _, one in raw do
+		local given: app.Values = if type(one) == "table" then one :: any else { text = one }
+		local text: string = given.text
 		-- Models often letter them, too.
 		local line = string.gsub(app.to_line(text), "^[A-Ha-h1-8][%)%.:]%s+", "")
 		local double = false
@@ -57,7 +63,12 @@ local function with_letters(raw: { string }): { session.Option }
 		-- A single word such as "yes" is no option that somebody could argue for.
 		if not double and string.find(line, "%S%s+%S") ~= nil then
 			table.insert(seen, line)
-			table.insert(found, { id = string.sub(LETTERS, #seen, #seen), text = line })
+			local name: string? = given.name
+			table.insert(found, {
+				id = string.sub(LETTERS, #seen, #seen),
+				text = line,
+				name = if name ~= nil then app.to_line(name) else nil,
+			})
 		end
 	end
 	return found
@@ -162,7 +173,8 @@ function selection.run(self: app.App, named: { personas.Persona }?)
 	table.insert(lines, self.t("select.the_options"))
 	table.insert(lines, "")
 	for _, option in list do
-		table.insert(lines, `- **{option.id}** {option.text}`)
+		local name = option.name
+		table.insert(lines, if name ~= nil then `- **{option.id}** *{name}:* {option.text}` else `- **{option.id}** {option.text}`)
 	end
 	ui.say(table.concat(lines, "\n"))
 end

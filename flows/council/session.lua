@@ -25,8 +25,9 @@ export type Values = { [string]: any }
 --- A look of a persona's into the project before it answered; which model made something, how long that took, and where it looked.
 export type Look = { tool: string, asked: Values, lines: number? }
 export type Made = { model: string?, latencySeconds: number?, looked: { Look }? }
---- An option; `from` are those that it amends or merges, `by` who proposed it.
-export type Option = { id: string, text: string, from: { string }?, by: { string }?, gone: boolean? }
+--- An option, and the name by which it is told later; `from` are those that it amends or merges, `by` who proposed it, `into` the
+--- one that it became part of when both were found to be one.
+export type Option = { id: string, text: string, name: string?, from: { string }?, by: { string }?, gone: boolean?, into: string? }
 --- How a turn takes up a point that somebody made.
 export type Response = { how: string, name: string, turnId: string, point: string, to: string, id: string, why: string }
 --- What turns say of themselves. Which of it they have depends on their type.
@@ -101,10 +102,18 @@ export type Point = {
 	from: { From },
 	facts: { number }?,
 	cites: { string }?,
+	--- Of what was rejected: the option.
+	option: string?,
+	--- Of a minority report: what would convince its author.
+	convince: string?,
 	made: Made?,
 }
---- What the user said that holds; `quote` are their words, where `text` is not.
+--- What the user said that holds; older sessions have their words as `quote`, where `text` is not those.
 export type Fact = { text: string, quote: string? }
+--- A hole that somebody found in the answer, and what came of it: `mended`, `open` (it stands among what is open) or `refused`, and why.
+export type Hole = { name: string, text: string, how: string, why: string? }
+--- A figure that nobody said: the sum of said ones that gives it, or that it is proposed.
+export type OwnFigure = { figure: string, how: string }
 export type Carried = { by: number, of: number, confidence: number, percent: number }
 export type Decision = {
 	option: string,
@@ -122,6 +131,10 @@ export type Decision = {
 	carriedAllTheSame: { Point }?,
 	confidence: number?,
 	carried: Carried?,
+	--- What reviewers found, figures of the answer's own, and what the user said that the answer leaves out, with why.
+	holes: { Hole }?,
+	figures: { OwnFigure }?,
+	leftOut: { { text: string, why: string } }?,
 	made: Made?,
 }
 --- Who stands where after a cycle.
@@ -236,6 +249,11 @@ function session.question(self: Session, id: string): Question?
 		end
 	end
 	return nil
+end
+
+--- Returns the name of an option; its text, without its full stop, where it has none.
+function session.name_of(option: Option): string
+	return option.name or (string.gsub(option.text, "%.$", ""))
 end
 
 --- Returns the participant with this name.
@@ -367,6 +385,16 @@ local EVENTS: { [string]: (self: Session, event: Event) -> () } = {
 		for _, id in event.options do
 			for _, option in self.metadata.options do
 				option.gone = if option.id == id then true else option.gone
+			end
+		end
+	end,
+	-- Options that nobody tells apart by what is done are one: those who stood for any of them stand for `into`.
+	merged = function(self: Session, event: Event)
+		for _, option in self.metadata.options do
+			if option.id == event.into then
+				option.text, option.name = event.text, event.name
+			elseif table.find(event.options, option.id) ~= nil then
+				option.gone, option.into = true, event.into
 			end
 		end
 	end,

@@ -42,6 +42,7 @@ function small.case_vars(self: app.App): app.Values
 	end
 	return {
 		case = template.render("./prompts/small/case.md", {
+			today = app.today(self),
 			request = self.doc.requestText,
 			facts = table.concat(facts, " "),
 			settled = settled,

@@ -14,29 +14,6 @@ local sources = {}
 export type From = session.From
 export type Point = session.Point
 
-local function is_point(self: app.App, id: string): boolean
-	for _, point in self.points do
-		if point.id == id then
-			return true
-		end
-	end
-	return false
-end
-
---- Returns what is wrong with ids, or nil: they exist, and one at least is a point's.
-function sources.fault(self: app.App, field: string, ids: { string }): string?
-	local count = 0
-	for _, id in ids do
-		local number = tonumber(string.match(id, "^U(%d+)$") or "")
-		if is_point(self, id) then
-			count += 1
-		elseif number == nil or ledger.find(self.book, number) == nil then
-			return `{field}: nothing has the id {id}`
-		end
-	end
-	return if count == 0 then `{field}: name at least one point (P) that the line rests on` else nil
-end
-
 --- Returns who said these points, each turn once.
 function sources.of(self: app.App, ids: { string }): { From }
 	local found: { From } = json.array({} :: { From })
@@ -54,12 +31,17 @@ function sources.of(self: app.App, ids: { string }): { From }
 	return found
 end
 
---- Returns a line of the answer with what it rests on.
+--- Returns a text without ids that a model put into it, in brackets.
+local function without_ids(line: string): string
+	return (string.gsub(line, "%s*[%(%[][PU]%d+[PU%d,;%sand]*[%)%]]", ""))
+end
+
+--- Returns a line of the answer with what it rests on; ids that nobody has are passed over.
 function sources.point(self: app.App, text: string, ids: { string }): Point
 	local facts: { number } = {}
 	for _, id in ids do
 		local number = tonumber(string.match(id, "^U(%d+)$") or "")
-		if number ~= nil and table.find(facts, number) == nil then
+		if number ~= nil and ledger.find(self.book, number) ~= nil and table.find(facts, number) == nil then
 			table.insert(facts, number)
 		end
 	end
@@ -70,7 +52,7 @@ function sources.point(self: app.App, text: string, ids: { string }): Point
 		end
 	end
 	return {
-		text = text,
+		text = without_ids(text),
 		from = sources.of(self, ids),
 		facts = if #facts > 0 then json.array(facts) else nil,
 		cites = if #cites > 0 then json.array(cites) else nil,

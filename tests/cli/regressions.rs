@@ -120,7 +120,8 @@ fn a_council_whose_minority_is_silent_is_found() {
         let is_silent = model == "drops" && !properties["dissents"].is_null() && chance.below(100) < BAD;
         match is_silent {
             true => Response::text(
-                json!({ "dissents": false, "report": "It is good enough.", "would_convince": "" }).to_string(),
+                json!({ "hole": "", "dissents": false, "report": "It is good enough.", "would_convince": "" })
+                    .to_string(),
             ),
             false => brain.answer(request),
         }

@@ -79,18 +79,26 @@ fn repeat(value: &mut Value, name: &str, count: usize) {
     }
 }
 
-/// A reply as long as a strong model's: the answer tells each of the user's twenty facts, and the plain answer has the same parts.
-fn prolix(brain: &Brain, request: &Request) -> Response {
+/// Ten facts of the user's in one line, as an answer tells them: merged.
+fn merged(first: usize) -> String {
+    let numbers: Vec<String> = (first..first + 10).map(|number| number.to_string()).collect();
+    let numbers = numbers.join(", ");
+    format!("Facts of deploys: teams {numbers} deploy {numbers} times a month.")
+}
+
+/// A reply as long as a strong model's: the answer tells all of the user's facts, merged, is looked through and mended, and the plain
+/// answer has the same parts.
+fn prolix(brain: &Brain, facts: usize, request: &Request) -> Response {
     let mut value = brain.reply(request);
     if !value["sure"].is_null() {
         let point = value["points"][0].clone();
         let again = format!("{} again", point.as_str().unwrap_or_default());
         value["points"] = json!([point, again]);
     }
-    for (name, count) in [("reasons", 3), ("tradeoffs", 3), ("assumptions", 2), ("next_steps", 4)] {
+    for (name, count) in [("reasons", 3), ("tradeoffs", 4), ("assumptions", 2), ("next_steps", 4)] {
         repeat(&mut value, name, count);
     }
-    for name in ["risks", "open", "objections"] {
+    for name in ["open", "objections"] {
         if value[name].is_array() {
             let line = json!("It may take longer");
             let sourced = value["decision"]["from"].clone();
@@ -99,9 +107,8 @@ fn prolix(brain: &Brain, request: &Request) -> Response {
         }
     }
     lengthen(&mut value, "");
-    if value["known"].is_array() {
-        let fact = |number: usize| format!("Fact {number} is that team {number} deploys {number} times a month.");
-        value["known"] = (1..=20).map(|number| json!({"text": fact(number), "quote": ""})).collect();
+    if value["rests_on"].is_array() {
+        value["rests_on"] = (0..facts / 10).map(|line| json!(merged(10 * line + 1))).collect();
     }
     let text = value.to_string();
     let output = text.len() as u64 / 4;
@@ -120,10 +127,11 @@ fn prices(worth: &'static str, facts: usize, options: &[&str], lines: &str) -> V
     let brain = Brain {
         stand: restless,
         worth,
+        hole: "Nobody has said who looks after the second service at night, and one sentence in the plan would mend it.",
         seats: vec!["Senior Architect", "QA Engineer", "Tech Lead", "Security Expert"],
         ..Brain::default()
     };
-    let server = ModelServer::start(Cache::default().before(move |request| prolix(&brain, request)));
+    let server = ModelServer::start(Cache::default().before(move |request| prolix(&brain, facts, request)));
     let url = server.url();
     let env = Env::new().var("ANTHROPIC_BASE_URL", url.trim_end_matches("/v1")).var("ANTHROPIC_API_KEY", "a-key");
     let facts: String = context().split_inclusive(". ").take(facts).collect();
@@ -139,7 +147,7 @@ fn a_council_costs_at_most_eight_times_a_plain_answer_where_much_is_known_and_te
         let council = prices("council", facts, &["--no-pause", "--cycles", "3"], "");
         // The other call of that run asks whether a council is worth it.
         let plain = prices("plain", facts, &[], "\n").into_iter().fold(0.0, f64::max);
-        assert!(plain > 1000.0 && council.len() >= 19, "{plain} {}", council.len());
+        assert!(plain > 1000.0 && council.len() >= 20, "{plain} {}", council.len());
         let times = council.iter().sum::<f64>() / plain;
         println!("{facts} facts, {} calls: {times:.1} times", council.len());
         assert!(times <= most, "{facts} facts: {times:.1} times");

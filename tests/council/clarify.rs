@@ -52,11 +52,25 @@ fn a_skipped_question_is_a_stated_assumption_and_is_not_asked_again() {
     let assumed = "Assuming: None before June (asked: \"Which deadline binds the migration?\")";
     assert_eq!(log[0]["assumption"], assumed);
     assert!(log[0]["rationale"].as_str().expect("a text").contains("was skipped"), "{}", log[0]);
-    assert!(log[1]["assumption"].as_str().expect("a text").starts_with("Nothing is assumed about scope"));
+    assert!(log[1]["assumption"].as_str().expect("a text").starts_with("Left open, with nothing assumed: scope"));
     let decision = &session["metadata"]["decision"];
     assert_eq!(decision["assumptions"][0]["text"], assumed);
     assert_eq!(decision["assumptions"][0]["from"][0]["name"], "Moderator");
-    says(&ended, &[&format!("*{assumed}.*"), &format!("- {assumed} *(Moderator #3)*")]);
+    assert_eq!(decision["open"][0]["text"], TWO[1].0, "what was left for later is open");
+    says(&ended, &[&format!("*{assumed}.*"), &format!("- {assumed}\n"), &format!("### Still open\n\n- {}", TWO[1].0)]);
+}
+
+#[test]
+fn what_is_left_for_later_is_open_and_its_default_is_no_assumption() {
+    for table in [Table::with, Table::large] {
+        let table = table(Brain { rounds: vec![vec![TWO[0]]], ..Brain::default() });
+        let session = table.hold(&["--consider", "never", "--cycles", "2"], &["defer", "", ""]).result();
+        let told = session["assumptionLog"][0]["assumption"].as_str().expect("it is on the record");
+        assert!(told.starts_with("Left open, with nothing assumed") && told.contains(TWO[0].0), "{told}");
+        let answer = session["finalAnswer"].as_str().expect("an answer");
+        let (_, open) = answer.split_once("### Still open").expect("it is open");
+        assert!(open.contains(TWO[0].0) && !answer.contains(TWO[0].1), "{answer}");
+    }
 }
 
 #[test]

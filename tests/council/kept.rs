@@ -156,20 +156,28 @@ fn the_writer_takes_back_only_what_later_words_of_the_user_take_back() {
             {"quote": "The oven is full", "by": "nobody said that"},
             {"quote": "It is 1,600 now", "by": "the rent is 1,450 a month"},
         ]);
-        value["known"] = serde_json::json!([
-            {"text": "The rent is 1,600 a month.", "quote": "It is 1,600 now"},
-            {"text": "The rent is 1,450 a month.", "quote": "the rent is 1,450 a month"},
-            {"text": "The rent is 19,200 a year.", "quote": "It is 1,600 now"},
+        if value["option"].is_null() {
+            return Response::text(value.to_string());
+        }
+        value["rests_on"] = serde_json::json!([
+            "The rent is 1,600 a month.",
+            "The rent is 1,450 a month.",
+            "The rent is 19,200 a year. It was 18,000 before.",
+        ]);
+        value["figures"] = serde_json::json!([
+            {"figure": "19,200", "how": "1,600 × 12"},
+            {"figure": "18,000", "how": "1,600 × 12"},
         ]);
         Response::text(value.to_string())
     });
     let table = Table { model: LARGE, ..Table::of(server) };
-    let context = "We like it, the rent is 1,450 a month. The oven is full. It is 1,600 now.";
+    let context = "We like the street, the rent is 1,450 a month. The oven is full. It is 1,600 now.";
     let session = table.hold(&["--no-pause", "--cycles", "1", "--context", context], &[]).result();
     let answer = session["finalAnswer"].as_str().expect("an answer");
     let (_, known) = answer.split_once("### What it rests on\n\n").expect("it is told");
     assert_eq!(
-        known, "- The rent is 1,600 a month.\n- It is 1,600 now\n- We like it\n- The oven is full.",
+        known,
+        "- The rent is 1,600 a month.\n- The rent is 19,200 a year.\n- We like the street\n- The oven is full.\n- It is 1,600 now.",
         "{session}"
     );
     assert_eq!(list(&session["nietz"]["takenBack"]).len(), 1);

@@ -23,8 +23,13 @@ pub(crate) struct Brain {
     pub(super) repeats: bool,
     /// What somebody proposes in a cycle.
     pub(super) proposal: fn(name: &str, cycle: usize) -> Option<Value>,
-    /// Whether who stood elsewhere would still decide otherwise.
+    /// Whether who stood elsewhere would still decide otherwise, and the hole that reviewers find in the answer.
     pub(super) dissents: bool,
+    pub(super) hole: &'static str,
+    /// Which options the moderator says are one.
+    pub(super) alike: fn(prompt: &str) -> Value,
+    /// How the moderator mends the answer: by the prompt, and the ids of what is to be settled.
+    pub(super) mend: fn(prompt: &str, ids: &[&str]) -> Value,
     /// Whether a council is worth it.
     pub(super) worth: &'static str,
     /// Which answer the judge prefers, by what it reads first.
@@ -63,6 +68,15 @@ impl Default for Brain {
             repeats: false,
             proposal: |_, _| None,
             dissents: true,
+            hole: "",
+            alike: |_| json!([]),
+            mend: |_, ids| {
+                let holes = ids.iter().filter(|id| id.starts_with('H'));
+                let settled: Vec<Value> = holes.map(|id| json!({"id": id, "how": "mended", "words": ""})).collect();
+                let change = json!({"part": "next_steps", "line": 0, "text": "Ask for a way out."});
+                let changes = if settled.is_empty() { json!([]) } else { json!([change]) };
+                json!({"changes": changes, "figures": [], "settled": settled})
+            },
             worth: "council",
             judge: |_, _| "equal",
             spoken: Arc::default(),
@@ -119,8 +133,17 @@ impl Brain {
         } else if has("worth") {
             json!({"because": "Two sides can be argued.", "reversible": false, "dominated": false, "worth": self.worth})
         } else if has("kind") {
-            let mut value = json!({"kind": "architecture", "topic": "Shall billing become its own service this quarter?",
-                "options": ["Split billing out now", "Leave billing where it is", "Draw the boundary inside the monolith first"]});
+            let options = [
+                ("Split now", "Split billing out now"),
+                ("Leave it", "Leave billing where it is"),
+                ("Boundary first", "Draw the boundary inside the monolith first"),
+            ];
+            let named = properties["options"]["items"]["type"] == "object";
+            let options: Vec<Value> = options
+                .iter()
+                .map(|(name, text)| if named { json!({"name": name, "text": text}) } else { json!(text) })
+                .collect();
+            let mut value = json!({"kind": "architecture", "topic": "Shall billing become its own service this quarter?", "options": options});
             if has("personas") {
                 let seats = self.seats.iter().map(|name| json!({"name": name, "reason": "knows where billing hurts"}));
                 value["personas"] = seats.collect();
@@ -133,13 +156,21 @@ impl Brain {
                    "would_convince": "A month of deploys with the time each of them took."});
             if has("dissents") {
                 value["dissents"] = self.dissents.into();
+                value["hole"] = self.hole.into();
             }
             value
+        } else if has("one") {
+            json!({"one": (self.alike)(&request.prompt())})
+        } else if has("changes") {
+            let ids =
+                properties["settled"]["items"]["properties"]["id"]["enum"].as_array().cloned().unwrap_or_default();
+            let ids: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
+            (self.mend)(&request.prompt(), &ids)
         } else if has("would_decide") {
             let line = |text: &str| json!({"text": text, "from": ["P1"]});
             let mut value = json!({"because": line("Nobody has counted the outages."), "would_decide": [line("A month of outages, counted.")], "next_steps": [line("Count them.")]});
-            if has("known") {
-                (value["known"], value["taken_back"]) = (json!([]), json!([]));
+            if has("rests_on") {
+                (value["rests_on"], value["figures"], value["taken_back"]) = (json!([]), json!([]), json!([]));
             }
             value
         } else if has("option") {
@@ -149,10 +180,12 @@ impl Brain {
                    "rejected": ["Waiting: it costs more each month"], "next_steps": ["Write the contract tests"]});
             if has("reasons") {
                 value["reasons"] = json!(["It halves the outages"]);
-                (value["risks"], value["objections"], value["open"]) =
-                    (json!([]), json!(["Two people are few"]), json!([]));
+                (value["objections"], value["open"], value["rests_on"]) =
+                    (json!(["Two people are few"]), json!([]), json!([]));
             }
             value
+        } else if has("taken_back") {
+            json!({"taken_back": []})
         } else if has("better") {
             let prompt = whole(request);
             let (first, second) = prompt.split_once("=== Second answer").expect("two answers");
@@ -169,7 +202,7 @@ impl Brain {
 
     /// Asks the questions of the round that comes next, by how many are settled.
     fn judgement(&self, prompt: &str) -> Value {
-        let marks = ["→", "- Assuming:", "- Nothing is assumed", "Assumed, because the user did not answer"];
+        let marks = ["→", "- Assuming:", "- Left open", "Assumed, because the user did not answer"];
         let settled: usize = marks.iter().map(|mark| prompt.matches(mark).count()).sum();
         let mut before = 0;
         for round in &self.rounds {
@@ -267,8 +300,8 @@ fn answer(properties: &Value, request: &Request) -> Value {
         "rejected": rejected,
         "next_steps": [{"text": "Write the contract tests.", "from": [ids[0]]}],
     });
-    if !properties["known"].is_null() {
-        (value["known"], value["taken_back"], value["risks"], value["open"]) =
+    if !properties["rests_on"].is_null() {
+        (value["rests_on"], value["taken_back"], value["figures"], value["open"]) =
             (json!([]), json!([]), json!([]), json!([]));
         value["reasons"] = json!([{"text": "The tests pin what both sides mean.", "from": [last]}]);
     }

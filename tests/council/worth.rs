@@ -71,6 +71,25 @@ fn packed(clauses: &mut std::vec::IntoIter<String>, schema: &Value) -> String {
     line
 }
 
+/// How it mends an answer: of what is told nowhere it adds a third, passes over a third, and of a third says that it is told, by words
+/// that stand nowhere; with a figure that nobody said.
+fn mended(prompt: &str) -> Value {
+    let fault = Regex::new(r#"(?m)^(F\d+): No line seems to tell "(.*?)"(?: \(of|,|$)"#).expect("it is one");
+    let mut value = json!({"changes": [{"part": "next_steps", "line": 0, "text": "They pay 123,456 for it."}], "figures": [], "settled": []});
+    for (place, found) in fault.captures_iter(prompt).enumerate() {
+        let mut add = |name: &str, item: Value| value[name].as_array_mut().expect("a list").push(item);
+        match place % 3 {
+            0 => {
+                add("changes", json!({"part": "rests_on", "line": 0, "text": &found[2]}));
+                add("settled", json!({"id": &found[1], "how": "mended", "words": &found[2]}));
+            }
+            1 => add("settled", json!({"id": &found[1], "how": "told", "words": "These words stand nowhere"})),
+            _ => {}
+        }
+    }
+    value
+}
+
 /// A reply by the schema: lists of lines hold what was read, as far as it fits.
 fn reply(request: &Request) -> Value {
     let conversation = whole(request);
@@ -80,7 +99,12 @@ fn reply(request: &Request) -> Value {
         return json!({"because": ["It is clear."], "ambiguous": false, "questions": []});
     } else if has("kind") {
         let seats = ["Senior Architect", "Financial Officer"].map(|name| json!({"name": name, "reason": "it knows"}));
-        return json!({"kind": "general", "topic": "What is to be done here?", "options": ["Do what was asked", "Leave it as it is", "Try a part of it first"], "personas": seats});
+        let options =
+            [("Do it", "Do what was asked"), ("Leave it", "Leave it as it is"), ("A part", "Try a part of it first")];
+        let options = options.map(|(name, text)| json!({"name": name, "text": text}));
+        return json!({"kind": "general", "topic": "What is to be done here?", "options": options, "personas": seats});
+    } else if has("changes") {
+        return mended(&request.prompt());
     }
     let facts = read(&conversation);
     let number = request.number;
@@ -107,7 +131,7 @@ fn reply(request: &Request) -> Value {
     } else if has("report") {
         let mut value = json!({"report": "The figures speak against it.", "would_convince": "Other figures."});
         if has("dissents") {
-            value["dissents"] = true.into();
+            (value["dissents"], value["hole"]) = (true.into(), "Nobody has said who begins.".into());
         }
         return value;
     }
@@ -134,16 +158,14 @@ fn reply(request: &Request) -> Value {
             value[name] = (0..most).map(|_| json!({"text": packed(&mut rest, &properties[name]["items"]["properties"]["text"]), "from": from})).collect();
         }
     }
-    if has("known") {
-        let mut known: Vec<Value> = facts
-            .iter()
-            .enumerate()
-            .filter(|(place, _)| place % 3 != 2)
-            .map(|(_, fact)| json!({"text": fact, "quote": fact}))
-            .collect();
-        known.push(json!({"text": "It costs 987,654 euros.", "quote": "It costs 987,654 euros"}));
-        known.push(json!({"text": format!("{} That is 123,456 in all.", facts[0]), "quote": facts[0]}));
-        value["known"] = known.into();
+    if has("rests_on") {
+        let told = facts.iter().enumerate().filter(|(place, _)| place % 3 != 2);
+        let mut rests_on: Vec<Value> = told.map(|(_, fact)| json!(fact)).collect();
+        rests_on.push("It costs 987,654 euros.".into());
+        rests_on.push(format!("{}. That is 123,456 in all.", facts[0]).into());
+        value["rests_on"] = rests_on.into();
+        value["reasons"][0]["text"] = format!("{}. It costs 987,654 euros.", text(&value["reasons"][0], "text")).into();
+        value["figures"] = json!([{"figure": "123,456", "how": "1,000 × 12"}]);
         value["taken_back"] = json!([{"quote": facts[0], "by": "nobody ever said these words"}]);
     }
     value

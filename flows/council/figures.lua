@@ -1,0 +1,169 @@
+--!strict
+--- Figures in texts: which of them somebody said, and whether one that nobody said follows from those by a sum. They are compared by
+--- their value, so that `1,450`, `1450` and `1 450` are one figure. Pure.
+
+local list = require("../common/list")
+local text = require("@nietz/text")
+
+local figures = {}
+
+--- A figure as it is written, and its value.
+export type Figure = { written: string, value: number }
+
+--- Smaller ones are words more than figures: two options, five years.
+figures.LEAST = 10
+--- How far a sum may be from the figure that it gives, as a share of it: figures are told rounded.
+local ROUNDED = 0.03
+--- Numbers of the calendar and the clock, of which anybody may make use, beside months of whole years up to ten.
+local COMMON = { 10, 30, 31, 50, 52, 90, 100, 365, 1000 }
+
+local function is_common(value: number): boolean
+	return table.find(COMMON, value) ~= nil or (value % 12 == 0 and value <= 120)
+end
+
+--- Returns the value of a written figure: a mark before three digits parts thousands, any other is a decimal one.
+local function value_of(written: string): number?
+	local plain = string.gsub(written, "[\194\160\226\128\175%s']", "")
+	if string.find(plain, "^[1-9]%d?%d?[,%.]%d%d%d$") ~= nil or string.find(plain, "^%d%d?%d?[,%.]%d%d%d[,%.]%d%d%d$") ~= nil then
+		plain = string.gsub(plain, "[,%.]", "")
+	end
+	return tonumber((string.gsub(plain, ",", ".")))
+end
+
+--- Returns the figures of a text, in order.
+function figures.of(line: string): { Figure }
+	local found: { Figure } = {}
+	local from = 1
+	while true do
+		local hit = text.search(line, "[0-9]{1,3}(?:[ \u{a0}\u{202f}'][0-9]{3})+\\b|[0-9]+(?:[.,][0-9]+)*", from)
+		if hit == nil then
+			return found
+		end
+		local value = value_of(hit.text)
+		if value ~= nil then
+			local thousands = string.find(string.sub(line, hit.last + 1), "^k%f[%W]") ~= nil
+			table.insert(found, { written = hit.text, value = if thousands then 1000 * value else value })
+		end
+		from = hit.last + 1
+	end
+end
+
+local function has(known: { Figure }, value: number): boolean
+	return list.some(known, function(figure): boolean
+		return figure.value == value
+	end)
+end
+
+--- Returns the figures of a line that are not among the known ones.
+function figures.unsaid(line: string, known: { Figure }): { string }
+	local found: { string } = {}
+	for _, figure in figures.of(line) do
+		if figure.value >= figures.LEAST and not has(known, figure.value) and table.find(found, figure.written) == nil then
+			table.insert(found, figure.written)
+		end
+	end
+	return found
+end
+
+--- A sum while it is read: its signs, and where we are.
+type Reading = { signs: { string }, at: number }
+
+local function take(reading: Reading, wanted: { string }): string?
+	local sign = reading.signs[reading.at]
+	if sign ~= nil and table.find(wanted, sign) ~= nil then
+		reading.at += 1
+		return sign
+	end
+	return nil
+end
+
+local read_sum: (reading: Reading) -> number?
+
+local function read_one(reading: Reading): number?
+	if take(reading, { "-" }) ~= nil then
+		local value = read_one(reading)
+		return if value ~= nil then -value else nil
+	elseif take(reading, { "(" }) ~= nil then
+		local inner = read_sum(reading)
+		return if take(reading, { ")" }) ~= nil then inner else nil
+	end
+	local sign = reading.signs[reading.at]
+	local value = if sign ~= nil then value_of(sign) else nil
+	if value == nil then
+		return nil
+	end
+	reading.at += 1
+	return if take(reading, { "%" }) ~= nil then value / 100 else value
+end
+
+local function read_factor(reading: Reading): number?
+	local value = read_one(reading)
+	if value ~= nil and take(reading, { "^" }) ~= nil then
+		local power = read_one(reading)
+		return if power ~= nil then value ^ power else nil
+	end
+	return value
+end
+
+local function read_product(reading: Reading): number?
+	local value = read_factor(reading)
+	while value ~= nil do
+		local sign = take(reading, { "*", "/" })
+		if sign == nil then
+			return value
+		end
+		local next = read_factor(reading)
+		if next == nil or (sign == "/" and next == 0) then
+			return nil
+		end
+		value = if sign == "*" then value * next else value / next
+	end
+	return nil
+end
+
+read_sum = function(reading: Reading): number?
+	local value = read_product(reading)
+	while value ~= nil do
+		local sign = take(reading, { "+", "-" })
+		if sign == nil then
+			return value
+		end
+		local next = read_product(reading)
+		value = if next == nil then nil elseif sign == "+" then value + next else value - next
+	end
+	return nil
+end
+
+--- Returns what a sum gives (`1,600 × 12`); nil where it is none, or has a figure that is neither known nor one of everybody's.
+function figures.result(sum: string, known: { Figure }): number?
+	local plain = string.gsub(string.gsub(string.gsub(sum, "×", "*"), "÷", "/"), "−", "-")
+	plain = string.gsub(string.gsub(plain, "(%d%s*)[xX](%s*%d)", "%1*%2"), "(%s)[xX](%s)", "%1*%2")
+	plain = string.gsub(plain, "[€$£]", "")
+	local signs: { string } = {}
+	local from = 1
+	while true do
+		local hit = text.search(plain, "[0-9]{1,3}(?:[ \u{a0}\u{202f}'][0-9]{3})+\\b|[0-9]+(?:[.,][0-9]+)*|[-+*/()%^]", from)
+		if hit == nil then
+			break
+		end
+		table.insert(signs, hit.text)
+		from = hit.last + 1
+	end
+	for _, sign in signs do
+		local value = value_of(sign)
+		if value ~= nil and value >= figures.LEAST and not has(known, value) and not is_common(value) then
+			return nil
+		end
+	end
+	local reading = { signs = signs, at = 1 }
+	local value = read_sum(reading)
+	return if reading.at > #signs then value else nil
+end
+
+--- Whether a figure is what a sum of known ones gives, but for rounding.
+function figures.follows(written: string, sum: string, known: { Figure }): boolean
+	local wanted, found = (figures.of(written)[1] or {} :: any).value, figures.result(sum, known)
+	return wanted ~= nil and found ~= nil and math.abs(wanted - found) <= ROUNDED * math.abs(wanted)
+end
+
+return figures

@@ -85,6 +85,9 @@ function journal.render(self: app.App): string
 		techniques = s.techniques_history,
 		party = s.party_history,
 		panel = s.panel_history,
+		rests = list.filter(if own.brief then own.brief.rests or {} else {}, function(rest): boolean
+			return #rest.from > 0
+		end),
 		sources = if own.about then own.about.files else {},
 	})
 end

@@ -123,20 +123,65 @@ function ledger.is_said(quote: string, said: string): boolean
 	return #words >= 2 and ledger.stands_in(words, ledger.plain(said))
 end
 
---- Returns the numbers in a text, as they are written: `1,200`, `2.5`, `14`.
-local function numbers(value: string): { string }
+--- Numbers that people write as words, in the languages of the flows.
+local AS_WORDS: { [string]: string } = {}
+for number, words in
+	{
+		"one un une",
+		"two deux",
+		"three trois",
+		"four quatre",
+		"five cinq",
+		"six",
+		"seven sept",
+		"eight huit",
+		"nine neuf",
+		"ten dix",
+		"eleven onze",
+		"twelve douze",
+	}
+do
+	for _, word in string.split(words, " ") do
+		AS_WORDS[word] = tostring(number)
+	end
+end
+
+--- Returns the numbers that are written in a text, without a zero in front.
+local function written_numbers(value: string): { string }
 	local found: { string } = {}
 	for number in string.gmatch(value, "%d[%d%.,]*") do
-		table.insert(found, (string.gsub(number, "[%.,]+$", "")))
+		local bare = string.gsub(string.gsub(number, "[%.,]+$", ""), "^0+(%d)", "%1")
+		table.insert(found, bare)
 	end
 	return found
 end
 
---- Returns a number of a text that nobody said, or nil: figures are what a model invents most believably.
+--- Returns a text in which neither blank nor comma stands between thousands.
+local function joined(value: string): string
+	local found = string.gsub(string.gsub(value, "\194\160", " "), "\226\128\175", " ")
+	for _ = 1, 2 do
+		found = string.gsub(found, "(%f[%d]%d%d?%d?)[, ](%d%d%d)%f[%D]", "%1%2")
+	end
+	return found
+end
+
+--- Returns a number of a text that nobody said, or nil: figures are what a model invents most believably. What was said as a word
+--- was said, and thousands are the same with a mark between them.
 function ledger.invented_number(value: string, said: string): string?
-	local known = numbers(said)
-	return list.find(numbers(value), function(number): boolean
-		return table.find(known, number) == nil
+	local known: { [string]: boolean } = {}
+	for _, place in { said, joined(said) } do
+		for _, number in written_numbers(place) do
+			known[number] = true
+		end
+	end
+	for word in string.gmatch(text.fold(said), "%a+") do
+		local number = AS_WORDS[word]
+		if number ~= nil then
+			known[number] = true
+		end
+	end
+	return list.find(written_numbers(joined(value)), function(number): boolean
+		return not known[number]
 	end)
 end
 

@@ -20,9 +20,9 @@ export type Basis = { held: { ledger.Entry }, said: string, sections: { string }
 export type Fault = { section: string, at: number, why: string }
 
 --- How much of an entry's words an item must share that rests on it; and so much that one says it without naming it.
-local CITED, UNCITED = 0.34, 0.75
+local CITED, UNCITED = 0.2, 0.75
 --- The same for what was asked for once more: who cites it then has weighed it.
-local CITED_AGAIN = 0.2
+local CITED_AGAIN = 0
 --- Items that share more of the shorter one's words say the same; fewer words prove nothing.
 local SAME, FEWEST = 0.75, 3
 --- How much longer one may be that says no more than another.
@@ -144,6 +144,12 @@ local function statements(document: Document): { Statement }
 	return found
 end
 
+--- Whether two sections are about the same kind of thing: what is to be done about an open question is no second telling of it.
+local function comparable(one: string, other: string): boolean
+	local apart = one == "steps" or other == "steps" or one == "risks" or other == "risks"
+	return one == other or not apart
+end
+
 --- Calls `seen` with each statement that says what another one says, which comes first by its section.
 local function each_double(document: Document, seen: (one: Statement, other: Statement) -> ())
 	local all = statements(document)
@@ -151,7 +157,7 @@ local function each_double(document: Document, seen: (one: Statement, other: Sta
 		for before = 1, index - 1 do
 			local one = all[before]
 			local shortest = math.min(#one.stems.list, #other.stems.list)
-			if shortest >= FEWEST and similarity.of_stems(one.stems, other.stems) > SAME then
+			if shortest >= FEWEST and comparable(one.section, other.section) and similarity.of_stems(one.stems, other.stems) > SAME then
 				seen(one, other)
 			end
 		end
@@ -168,9 +174,57 @@ local function in_problem(document: Document, item: Item, names: { [string]: boo
 	return similarity.echoes(item.text, { words }) and has_all(words, item.text, names)
 end
 
+--- How far the result of a calculation may be from what it says: it is rounded.
+local ROUNDED = 0.05
+
+--- Returns what a calculation comes to (`410 * 11%`), from left to right, or nil where it has a number that nobody said.
+local function result_of(calculation: string, said: string): number?
+	local sum: number? = nil
+	for operator, number, percent in string.gmatch("*" .. calculation, "%s*([%*/%+%-])%s*(%d[%d%.,]*)(%%?)") do
+		local value = tonumber((string.gsub(number, ",", "")))
+		if value == nil or ledger.invented_number(number, said) ~= nil then
+			return nil
+		end
+		value = if percent == "%" then value / 100 else value
+		if sum == nil then
+			sum = value
+		elseif operator == "*" then
+			sum *= value
+		elseif operator == "/" then
+			sum /= value
+		else
+			sum += if operator == "+" then value else -value
+		end
+	end
+	return sum
+end
+
+--- Returns what may be cited within these words: what was said, and what a calculation that is written out comes to
+--- (`410 × 11% ≈ 45`).
+local function with_results(words: string, said: string): string
+	local plain = words
+	for sign, written in { ["*"] = "×", ["/"] = "÷", ["-"] = "−", ["="] = "≈" } do
+		plain = string.gsub(plain, written, sign)
+	end
+	plain = string.gsub(string.gsub(plain, "[£€]", ""), "%$", "")
+	local known = said
+	for calculation, result in string.gmatch(plain, "(%d[%d%.,%%%s%*/%+%-]*[%*/%+%-][%d%.,%%%s%*/%+%-]*)=%s*(%d[%d%.,]*)") do
+		local came_to, told = result_of(calculation, known), tonumber((string.gsub(string.gsub(result, "[%.,]+$", ""), ",", "")))
+		if came_to ~= nil and told ~= nil and math.abs(came_to - told) <= ROUNDED * math.abs(told) then
+			known ..= `\n{result}`
+		end
+	end
+	return known
+end
+
+--- Returns the figure that words have and nobody said, or nil.
+local function invented_in(words: string, basis: Basis): string?
+	return ledger.invented_number(words, with_results(words, basis.said))
+end
+
 --- Returns the figure that an item has and nobody said, or nil.
 local function invented(item: Item, basis: Basis): string?
-	return ledger.invented_number(brief_document.words(item), basis.said)
+	return invented_in(brief_document.words(item), basis)
 end
 
 local function holds(basis: Basis, ids: { number }): { number }
@@ -189,7 +243,7 @@ function brief_check.faults(document: Document, basis: Basis): { Fault }
 		for at, item in document[section] do
 			local figure = invented(item, basis)
 			if figure ~= nil then
-				table.insert(found, { section = section, at = at, why = `nobody said "{figure}", or it was taken back` })
+				table.insert(found, { section = section, at = at, why = `nobody said "{figure}", or it was taken back; what is computed is written out` })
 			elseif #item.from > 0 and #holds(basis, item.from) == 0 then
 				table.insert(found, { section = section, at = at, why = "it rests on nothing that holds" })
 			elseif section == "facts" and in_problem(document, item, names) then
@@ -229,7 +283,7 @@ end
 local function cleaned(raw: Item, basis: Basis): Item?
 	local item = table.clone(raw)
 	local function known(part: string): boolean
-		return ledger.invented_number(part, basis.said) == nil
+		return invented_in(part, basis) == nil
 	end
 	item.from = holds(basis, raw.from)
 	item.criteria = if item.criteria then list.filter(item.criteria, known) else nil

@@ -6,6 +6,7 @@ local app = require("./app")
 local brief_check = require("./brief_check")
 local brief_document = require("./brief_document")
 local clock = require("@nietz/clock")
+local json = require("@nietz/json")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
 local notebook = require("./notebook")
@@ -71,7 +72,7 @@ local function corrected(
 	self: app.App,
 	document: brief_document.Document,
 	basis: brief_check.Basis,
-	asked: app.Exchange
+	asked: string
 ): brief_document.Document
 	local missing = brief_check.missing(document, basis, false)
 	local faults = brief_check.faults(document, basis)
@@ -82,7 +83,7 @@ local function corrected(
 		prompt = "brief_changes",
 		plain = true,
 		role = "author",
-		after = asked,
+		after = { asked = asked, answered = json.encode(document) },
 		temperature = 0.2,
 		vars = {
 			missing = list.map(missing, function(entry): { id: number, line: string, in_section: string }
@@ -114,7 +115,9 @@ function brief_writing.write(self: app.App): brief_document.Document
 		for section, items in value do
 			document[section] = items
 		end
-		document = corrected(self, document, basis, asked)
+		-- What stands twice and can be left out without loss is no question to a model.
+		document = brief_check.drop_doubles(document, basis)
+		document = corrected(self, document, basis, asked.asked)
 	end
 	document = brief_check.clean(document, basis)
 	brief_check.place(document, brief_check.missing(document, basis, true))

@@ -10,6 +10,7 @@ local list = require("../common/list")
 local notebook = require("./notebook")
 local session = require("./session")
 local shape = require("../common/shape")
+local similarity = require("../common/similarity")
 local text = require("@nietz/text")
 local transcript = require("./transcript")
 
@@ -202,6 +203,10 @@ function noting.add_uncovered(doc: session.Doc, new: { Pair }, change: ledger.Ch
 	for _, pair in new do
 		for _, sentence in ledger.uncovered(book, pair.iteration, pair.answer, quotes) do
 			local short = #string.split(sentence, " ") < MIN_WORDS and pair.question ~= ""
+			if short and #similarity.words(sentence) == 0 and string.find(sentence, "%d") == nil and sentence ~= text.trim(pair.answer) then
+				-- A greeting, or a sigh, before what is said.
+				continue
+			end
 			local made = notebook.add(doc, "fact", if short then `{pair.question} {sentence}` else sentence, { quote = sentence })
 			if made ~= nil then
 				made.turn = pair.iteration

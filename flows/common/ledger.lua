@@ -378,8 +378,8 @@ end
 --- How much of a sentence may stand in no quote.
 local MOST_LEFT = 0.5
 
---- Returns how much of a sentence stands in none of these quotes, from 0 to 1, by its letters.
-local function left_of(sentence: string, quotes: { string }): number
+--- Returns how much of a sentence stands in none of these quotes, and in no word of `told`, from 0 to 1, by its letters.
+local function left_of(sentence: string, quotes: { string }, told: { [string]: boolean }): number
 	local whole = ledger.plain(sentence)
 	local rest = whole
 	for _, quote in quotes do
@@ -389,15 +389,22 @@ local function left_of(sentence: string, quotes: { string }): number
 			rest = string.sub(rest, 1, first - 1) .. "\n" .. string.sub(rest, last + 1)
 		end
 	end
+	rest = string.gsub(rest, "[%w\128-\255]+", function(word: string): string?
+		return if told[word] then "" else nil
+	end)
 	return #string.gsub(rest, "[%s%p]", "") / math.max(1, #string.gsub(whole, "[%s%p]", ""))
 end
 
---- Returns the sentences of what was said in a turn of which more than half stands in no entry's words, nor in `others`: nothing
---- that a user said is lost because a model passed over it.
+--- Returns the sentences of what was said in a turn of which more than half stands neither in the words that entries rest on, nor
+--- in theirs, nor in `others`: nothing that a user said is lost because a model passed over it.
 function ledger.uncovered(book: Ledger, turn: number, said: string, others: { string }): { string }
 	local quotes = table.clone(others)
+	local told: { [string]: boolean } = {}
 	for _, entry in ledger.of_turn(book, turn) do
 		if entry.kind ~= REVOCATION then
+			for word in string.gmatch(ledger.plain(`{entry.text} {entry.why or ""} {entry.rejected or ""}`), "[%w\128-\255]+") do
+				told[word] = true
+			end
 			local quote = entry.quote or entry.text
 			table.insert(quotes, quote)
 			-- One that goes over the end of a sentence covers a part of each.
@@ -409,7 +416,7 @@ function ledger.uncovered(book: Ledger, turn: number, said: string, others: { st
 		local within = list.some(quotes, function(quote): boolean
 			return ledger.is_said(sentence, quote)
 		end)
-		return not within and left_of(sentence, quotes) > MOST_LEFT
+		return not within and left_of(sentence, quotes, told) > MOST_LEFT
 	end)
 end
 

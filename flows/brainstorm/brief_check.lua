@@ -93,7 +93,9 @@ function brief_check.stands_alone(entry: ledger.Entry): boolean
 			return false
 		end
 	end
-	return #similarity.words(entry.text) >= 2 or string.find(entry.text, "%d") ~= nil
+	-- A sentence that nobody put in better words is a fact; what somebody named a decision or an idea is one, however short.
+	local least = if entry.kind == "fact" then 2 else 1
+	return #similarity.words(entry.text) >= least or string.find(entry.text, "%d") ~= nil
 end
 
 --- Whether an entry says anything where nobody can put it in better words: a figure, or more than a word. Of an answer that stands
@@ -119,10 +121,11 @@ function brief_check.missing(document: Document, basis: Basis, again: boolean): 
 			return true
 		end
 		local least = #similarity.words(entry.text)
-		for _, items in document do
+		for place, items in document do
+			local looked_for = place == section or place == "problem"
 			for _, item in items do
 				local share = similarity.shared_words(entry.text, brief_document.words(item)) / math.max(1, least)
-				if share >= UNCITED or (table.find(item.from, entry.id) ~= nil and share >= cited) then
+				if (looked_for and share >= UNCITED) or (table.find(item.from, entry.id) ~= nil and share >= cited) then
 					return false
 				end
 			end

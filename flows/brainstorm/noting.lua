@@ -201,9 +201,11 @@ function noting.add_uncovered(doc: session.Doc, new: { Pair }, change: ledger.Ch
 	end
 	local book = doc.nietz.ledger
 	for _, pair in new do
+		local first = ledger.sentences(pair.answer)[1]
 		for _, sentence in ledger.uncovered(book, pair.iteration, pair.answer, quotes) do
-			local short = #string.split(sentence, " ") < MIN_WORDS and pair.question ~= ""
-			if short and #similarity.words(sentence) == 0 and string.find(sentence, "%d") == nil and sentence ~= text.trim(pair.answer) then
+			-- It is the first sentence that answers the question; those behind it go on from there.
+			local short = sentence == first and #string.split(sentence, " ") < MIN_WORDS and pair.question ~= ""
+			if #similarity.words(sentence) == 0 and string.find(sentence, "%d") == nil and sentence ~= text.trim(pair.answer) then
 				-- A greeting, or a sigh, before what is said.
 				continue
 			end

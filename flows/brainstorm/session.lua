@@ -123,8 +123,8 @@ export type Own = {
 	notes: { Note },
 	risks: { Risk },
 	voices: { string },
-	--- Which party and panel rounds were held in which iteration.
-	rounds: { { kind: string, round: number, iteration: number } },
+	--- Which party and panel rounds were held in which iteration, and the number of the last point that was made in each.
+	rounds: { { kind: string, round: number, iteration: number, last: number? } },
 	last_idea: number,
 	--- What large minds were told, piece by piece, each of which was new to a call.
 	told: { { Part } }?,
@@ -436,6 +436,11 @@ function session.replace_open_questions(doc: Doc, questions: { string })
 		table.insert(kept, question)
 	end
 	entry.questions, entry.responses = kept, replies
+end
+
+--- Leaves out a question of the open iteration that was not asked.
+function session.drop_question(doc: Doc, index: number)
+	table.remove(session.open_iteration(doc).questions, index)
 end
 
 --- Keeps which question is on the screen: `last_question` is the one that was asked, answered or not.

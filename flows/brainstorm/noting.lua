@@ -193,6 +193,12 @@ local function place(change: ledger.Change, new: { Pair })
 	end
 end
 
+--- Whether a sentence is only a greeting, a sigh, or what announces a list.
+local function says_nothing(sentence: string): boolean
+	local announces = string.sub(sentence, -1) == ":"
+	return announces or (#similarity.words(sentence) == 0 and string.find(sentence, "%d") == nil)
+end
+
 --- Adds the sentences on which nothing rests, in the user's own words; a short one with its question.
 function noting.add_uncovered(doc: session.Doc, new: { Pair }, change: ledger.Change, others: { string })
 	local quotes = table.clone(others)
@@ -205,8 +211,7 @@ function noting.add_uncovered(doc: session.Doc, new: { Pair }, change: ledger.Ch
 		for _, sentence in ledger.uncovered(book, pair.iteration, pair.answer, quotes) do
 			-- It is the first sentence that answers the question; those behind it go on from there.
 			local short = sentence == first and #string.split(sentence, " ") < MIN_WORDS and pair.question ~= ""
-			if #similarity.words(sentence) == 0 and string.find(sentence, "%d") == nil and sentence ~= text.trim(pair.answer) then
-				-- A greeting, or a sigh, before what is said.
+			if says_nothing(sentence) and sentence ~= text.trim(pair.answer) then
 				continue
 			end
 			local made = notebook.add(doc, "fact", if short then `{pair.question} {sentence}` else sentence, { quote = sentence })

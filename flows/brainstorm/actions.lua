@@ -125,7 +125,7 @@ local function show_status(self: app.App): app.Signal?
 		end
 		table.insert(lines, "")
 	end
-	local function texts(kinds: { string }): { string }
+	local function noted(kinds: { string }): { string }
 		return list.map(notebook.holding(self.doc, kinds), function(entry): string
 			return entry.text
 		end)
@@ -133,13 +133,13 @@ local function show_status(self: app.App): app.Signal?
 	local ideas = list.map(context.ideas(self), function(idea): string
 		return idea.content
 	end)
-	local risks = texts { "risk" }
+	local risks = noted { "risk" }
 	for _, risk in self.doc.nietz.risks do
 		table.insert(risks, risk.risk)
 	end
 	section("status.ideas", ideas)
-	section("status.decisions", texts { "decision" })
-	section("status.open", texts { "open", "contested" })
+	section("status.decisions", noted { "decision" })
+	section("status.open", noted { "open", "contested" })
 	section("status.risks", risks)
 	ui.say(table.concat(lines, "\n"))
 	return nil

@@ -29,8 +29,7 @@ local SAME, FEWEST = 0.75, 3
 local LONGER = 1.3
 
 --- The sections whose items are statements, the one that keeps a statement first.
-local STATEMENTS =
-	{ "decisions", "constraints", "goals", "out", "scope", "users", "contested", "open", "risks", "steps", "facts", "ideas" }
+local STATEMENTS = { "decisions", "constraints", "goals", "out", "scope", "users", "contested", "open", "risks", "steps", "facts", "ideas" }
 
 --- Returns the words with a capital that do not begin a sentence: names, and what is written like one.
 local function capitals(value: string): { string }
@@ -246,7 +245,10 @@ function brief_check.faults(document: Document, basis: Basis): { Fault }
 		for at, item in document[section] do
 			local figure = invented(item, basis)
 			if figure ~= nil then
-				table.insert(found, { section = section, at = at, why = `nobody said "{figure}", or it was taken back; what is computed is written out` })
+				table.insert(
+					found,
+					{ section = section, at = at, why = `nobody said "{figure}", or it was taken back; what is computed is written out` }
+				)
 			elseif #item.from > 0 and #holds(basis, item.from) == 0 then
 				table.insert(found, { section = section, at = at, why = "it rests on nothing that holds" })
 			elseif section == "facts" and in_problem(document, item, names) then

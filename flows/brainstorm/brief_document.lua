@@ -180,9 +180,7 @@ end
 function brief_document.changes_shape(sections: { string }): shape.Shape
 	local names = { "remove" }
 	local members: { [string]: shape.Shape } = {
-		remove = shape.list(
-			shape.object({ "section", "at" }, { section = { enum = sections }, at = { type = "integer", minimum = 1 } })
-		),
+		remove = shape.list(shape.object({ "section", "at" }, { section = { enum = sections }, at = { type = "integer", minimum = 1 } })),
 	}
 	for _, section in sections do
 		table.insert(names, section)

@@ -148,7 +148,7 @@ end
 --- How much of a note must stand in a brief for it to be told there.
 local TOLD = 0.6
 
---- Returns what was found beside the talk and stands nowhere else: of a large mind's brief, what its writer did not take up.
+--- Returns what was found beside the questions and stands nowhere else: of a large mind's brief, what its writer did not take up.
 local function findings_of(self: app.App, document: Document): { Finding }
 	local found: { Finding } = {}
 	local small = self.mind == "small"

@@ -68,12 +68,7 @@ local function task_of(self: app.App, basis: brief_check.Basis): app.Vars
 end
 
 --- Asks once more for what is missing or wrong, and returns the document with the changes.
-local function corrected(
-	self: app.App,
-	document: brief_document.Document,
-	basis: brief_check.Basis,
-	asked: string
-): brief_document.Document
+local function corrected(self: app.App, document: brief_document.Document, basis: brief_check.Basis, asked: string): brief_document.Document
 	local missing = brief_check.missing(document, basis, false)
 	local faults = brief_check.faults(document, basis)
 	if #missing == 0 and #faults == 0 then

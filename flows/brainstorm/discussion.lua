@@ -97,7 +97,7 @@ function discussion.find_persona(self: app.App, tag: string, name: string): pers
 	return nil
 end
 
---- Returns a point in which ids of other points stand as whose they are: ids are for those who talk, not for a record.
+--- Returns a point in which ids of other points stand as whose they are: ids are for those who speak, not for a record.
 local function without_ids(line: string, seen: { round.Point }): string
 	return (
 		string.gsub(line, "%f[%w]P(%d+)%f[%W]", function(number: string): string?
@@ -277,7 +277,10 @@ function discussion.keep(self: app.App, kind: string, number: number, synthesis:
 	for _, line in synthesis.contested do
 		notebook.add(self.doc, "contested", line, { by = by })
 	end
-	table.insert(self.doc.nietz.rounds, { kind = kind, round = number, iteration = session.turn(self.doc), last = number_of(points[#points]) })
+	table.insert(
+		self.doc.nietz.rounds,
+		{ kind = kind, round = number, iteration = session.turn(self.doc), last = number_of(points[#points]) }
+	)
 	app.save(self)
 	if #synthesis.agreed > 0 then
 		ui.say(`{self.t("voices.convergent")}\n\n- {table.concat(synthesis.agreed, "\n- ")}`)

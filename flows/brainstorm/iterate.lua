@@ -86,15 +86,15 @@ local function begin_questions(self: app.App, again: boolean)
 	local limit = self.options.questions
 	local answered = if again then #session.open_iteration(self.doc).responses else 0
 	local found = questions.next(self, math.max(1, limit - answered), not again)
-	local texts: { string } = {}
+	local wanted: { string } = {}
 	for _, question in found do
-		table.insert(texts, question.question)
+		table.insert(wanted, question.question)
 	end
 	local now = clock.now()
 	if again then
-		session.replace_open_questions(self.doc, texts)
+		session.replace_open_questions(self.doc, wanted)
 	else
-		session.begin_iteration(self.doc, texts, now)
+		session.begin_iteration(self.doc, wanted, now)
 	end
 	local own = self.doc.nietz
 	local offered: { session.Offer } = own.offered or json.array({} :: { session.Offer })

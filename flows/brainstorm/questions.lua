@@ -147,7 +147,7 @@ end
 --- Returns the techniques that the next questions are to use, in words.
 local function used_techniques(self: app.App): { translations.Vars }
 	return list.map(self.techniques, function(technique): translations.Vars
-		return techniques.words(technique, self.lang)
+		return techniques.in_language(technique, self.lang)
 	end)
 end
 

@@ -427,15 +427,15 @@ end
 function session.replace_open_questions(doc: Doc, questions: { string })
 	local entry = session.open_iteration(doc)
 	-- What was answered stays with its question; only the unanswered ones give way.
-	local kept, replies = json.array({} :: { string }), json.array({} :: { string })
+	local kept, answers = json.array({} :: { string }), json.array({} :: { string })
 	for index, response in entry.responses do
 		table.insert(kept, entry.questions[index])
-		table.insert(replies, response)
+		table.insert(answers, response)
 	end
 	for _, question in questions do
 		table.insert(kept, question)
 	end
-	entry.questions, entry.responses = kept, replies
+	entry.questions, entry.responses = kept, answers
 end
 
 --- Leaves out a question of the open iteration that was not asked.

@@ -112,7 +112,9 @@ end
 --- word.
 local function names_letters(answer: string): boolean
 	local folded = ` {text.fold(answer)} `
-	return string.find(folded, "[%s%p][b-d][%s%p]") ~= nil or string.find(folded, "^%s*a[%s%p]") ~= nil or string.find(folded, "[%.,;:%(]%s*a[%s%p]") ~= nil
+	return string.find(folded, "[%s%p][b-d][%s%p]") ~= nil
+		or string.find(folded, "^%s*a[%s%p]") ~= nil
+		or string.find(folded, "[%.,;:%(]%s*a[%s%p]") ~= nil
 end
 
 --- Returns what was suggested for a question, with its letters, where the answer speaks of these; else nothing.
@@ -164,7 +166,10 @@ local function part_lines(doc: session.Doc, part: session.Part, numbers: Numbers
 		local entry = entry_of(doc, part.turn)
 		local answer = entry.responses[part.at] or ""
 		local question = entry.questions[part.at]
-		return { `Q: {question}{suggested(doc, question, answer)}`, if answer == "" then "(left open)" else `U{numbered(numbers, part)}: {answer}` }
+		return {
+			`Q: {question}{suggested(doc, question, answer)}`,
+			if answer == "" then "(left open)" else `U{numbered(numbers, part)}: {answer}`,
+		}
 	elseif part.kind == "round" then
 		return round_lines(doc, part.at)
 	elseif part.kind == "entry" then
@@ -188,12 +193,12 @@ function transcript.date(day: string): string
 	return if seconds == nil then day else `{WEEKDAYS[math.floor(seconds / 86400) % 7 + 1]}, {day}`
 end
 
---- Returns the pieces as texts, and the numbers of what the user said.
-local function told_texts(doc: session.Doc): ({ string }, Numbers)
+--- Returns the pieces as they are told, and the numbers of what the user said.
+local function told_pieces(doc: session.Doc): ({ string }, Numbers)
 	local numbers: Numbers = { last = 0, of = {} }
 	local turn = -1
 	local day = string.sub(doc.session.created, 1, 10)
-	local texts: { string } = {}
+	local told: { string } = {}
 	for _, piece in pieces(doc) do
 		local paragraphs: { string } = {}
 		local noting = false
@@ -214,19 +219,19 @@ local function told_texts(doc: session.Doc): ({ string }, Numbers)
 			end
 			noting = part.kind == "entry"
 		end
-		table.insert(texts, table.concat(paragraphs, "\n\n"))
+		table.insert(told, table.concat(paragraphs, "\n\n"))
 	end
-	return texts, numbers
+	return told, numbers
 end
 
 --- Returns the conversation up to where the session stands, as one text.
 function transcript.text(doc: session.Doc): string
-	return table.concat((told_texts(doc)), "\n\n")
+	return table.concat((told_pieces(doc)), "\n\n")
 end
 
 --- Returns the numbers under which these parts of what the user said are told: `U3, U4 and U5`.
 function transcript.names(doc: session.Doc, parts: { session.Part }): string
-	local _, numbers = told_texts(doc)
+	local _, numbers = told_pieces(doc)
 	local names: { string } = {}
 	for _, part in parts do
 		table.insert(names, `U{numbers.of[key_of(part)]}`)
@@ -245,7 +250,7 @@ function transcript.render(doc: session.Doc, kind: string?, reading: about.Readi
 			files = reading.files,
 		})),
 	}
-	for _, piece in (told_texts(doc)) do
+	for _, piece in (told_pieces(doc)) do
 		table.insert(found, piece)
 	end
 	return found

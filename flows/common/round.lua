@@ -133,13 +133,7 @@ end
 
 --- Lets all voices speak side by side without hearing each other; then one of them, by chance, answers the others. So opinions
 --- are formed alone, and at least one is discussed.
-function round.speak_blind(
-	voices: { Voice },
-	points: { Point },
-	speak: Speak,
-	on_failure: OnFailure,
-	before: number?
-): { Contribution }
+function round.speak_blind(voices: { Voice }, points: { Point }, speak: Speak, on_failure: OnFailure, before: number?): { Contribution }
 	local found = round.speak_side_by_side(voices, {}, points, speak, on_failure, nil, before)
 	if #found < 2 then
 		return found

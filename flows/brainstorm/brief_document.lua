@@ -2,6 +2,7 @@
 --- A brief as a document: its sections, and in each its items with the entries of the ledger that they rest on. Whatever writes one
 --- (a large mind, the calls of a small one, the host) writes this; `brief_sections.lua` shows it. Pure.
 
+local json = require("@nietz/json")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
 local shape = require("../common/shape")
@@ -79,6 +80,21 @@ function brief_document.empty(): Document
 		made[section] = {}
 	end
 	return made
+end
+
+--- Returns a document as its writer wrote it.
+function brief_document.encode(document: Document, sections: { string }): string
+	local found: { [string]: { Item } } = {}
+	for _, section in sections do
+		local items = json.array({} :: { Item })
+		for _, item in document[section] do
+			local one = table.clone(item)
+			one.from = json.array(table.clone(item.from))
+			table.insert(items, one)
+		end
+		found[section] = items
+	end
+	return json.encode(found)
 end
 
 --- Returns all words of an item, one part a line.

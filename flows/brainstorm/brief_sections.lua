@@ -6,6 +6,7 @@ local assessments = require("./assessments")
 local brief_document = require("./brief_document")
 local clock = require("@nietz/clock")
 local ems = require("./ems")
+local json = require("@nietz/json")
 local lang = require("./lang")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
@@ -86,7 +87,7 @@ local function line_of(self: app.App, item: Item): Line
 	local reasoned = (item.why or "") ~= "" or (item.rejected or "") ~= ""
 	return {
 		id = item.from[1] or 0,
-		text = cell(item.text),
+		text = (string.gsub(item.text, "\n", " ")),
 		bare = if reasoned then (string.gsub(item.text, "%.$", "")) else item.text,
 		by = by_of(self, item),
 		iteration = iteration,
@@ -103,7 +104,7 @@ end
 --- Returns the words of the user that an item rests on.
 local function quotes_of(self: app.App, item: Item): { string }
 	return list.map(entries_of(self, item), function(entry): string
-		return `#{entry.id} “{cell(entry.quote or entry.text)}”`
+		return `#{entry.id} “{entry.quote or entry.text}”`
 	end)
 end
 
@@ -111,9 +112,9 @@ type StoryLine = Line & { story: string, priority: string, effort: string, crite
 
 local function story_of(self: app.App, item: Item): StoryLine
 	local line = line_of(self, item) :: any
-	line.story = cell(item.text)
+	line.story = line.text
 	line.priority, line.effort = item.priority or "", item.effort or ""
-	line.criteria = list.map(item.criteria or {} :: { string }, cell)
+	line.criteria = item.criteria or {}
 	line.quotes = quotes_of(self, item)
 	return line
 end
@@ -217,7 +218,7 @@ function brief_sections.of(self: app.App, document: Document): app.Vars
 		decisions = lines("decisions"),
 		approaches = list.map(document.approaches, function(item): Line
 			local line = line_of(self, item) :: any
-			line.name, line.how, line.price = cell(item.name), cell(item.text), cell(item.price)
+			line.name, line.how, line.price = item.name or "", line.text, item.price or ""
 			line.chosen = item.standing == "chosen"
 			line.recommended = item.standing ~= "open"
 			return line
@@ -267,7 +268,7 @@ function brief_sections.rests(document: Document): { session.Rest }
 	local found: { session.Rest } = {}
 	for _, section in brief_document.SECTIONS do
 		for _, item in document[section] do
-			table.insert(found, { section = section, text = item.text, from = item.from })
+			table.insert(found, { section = section, text = item.text, from = json.array(table.clone(item.from)) })
 		end
 	end
 	return found

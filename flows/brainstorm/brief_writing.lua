@@ -6,7 +6,6 @@ local app = require("./app")
 local brief_check = require("./brief_check")
 local brief_document = require("./brief_document")
 local clock = require("@nietz/clock")
-local json = require("@nietz/json")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
 local notebook = require("./notebook")
@@ -23,10 +22,10 @@ function brief_writing.sections(self: app.App): { string }
 	end)
 end
 
---- Returns what a brief is checked by. What files of the project say is said, and so is the date.
+--- Returns what a brief is checked by. What files of the project say is said, and so is the year.
 function brief_writing.basis(self: app.App): brief_check.Basis
 	local held = notebook.holding(self.doc)
-	local lines = { self.doc.nietz.topic, self.doc.session.created, string.sub(clock.now(), 1, 10) }
+	local lines = { self.doc.nietz.topic, string.sub(self.doc.session.created, 1, 4), string.sub(clock.now(), 1, 4) }
 	for _, entry in held do
 		for _, part in { entry.text, entry.quote or "", entry.why or "", entry.rejected or "", entry.owner or "", entry.date or "" } do
 			table.insert(lines, part)
@@ -78,7 +77,7 @@ local function corrected(self: app.App, document: brief_document.Document, basis
 		prompt = "brief_changes",
 		plain = true,
 		role = "author",
-		after = { asked = asked, answered = json.encode(document) },
+		after = { asked = asked, answered = brief_document.encode(document, basis.sections) },
 		temperature = 0.2,
 		vars = {
 			missing = list.map(missing, function(entry): { id: number, line: string, in_section: string }

@@ -298,7 +298,7 @@ function noting.run(self: app.App, wants: Wants): Noted
 	})
 	local quoted: { string } = {}
 	if value ~= nil then
-		local known = `{doc.nietz.topic}\n{doc.session.created}\n{transcript.text(doc)}`
+		local known = `{doc.nietz.topic}\n{string.sub(doc.session.created, 1, 4)}\n{transcript.text(doc)}`
 		for _, file in self.reading.files do
 			known ..= "\n" .. file.text
 		end

@@ -169,7 +169,7 @@ end
 
 local function show_plan(self: app.App): app.Signal?
 	noting.catch_up(self)
-	local planned = if self.mind == "small" then stories.draft(self, "") else brief_draft.make(self).stories
+	local planned: { stories.Story } = if self.mind == "small" then stories.draft(self, "") else brief_draft.make(self).stories
 	local lines: { string } = { self.t("plan.title", { size = stories.size(planned) }), "" }
 	for _, story in planned do
 		table.insert(lines, self.t("plan.row", { priority = story.priority or "", effort = story.effort or "", story = story.text }))

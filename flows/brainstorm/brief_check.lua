@@ -22,7 +22,7 @@ export type Fault = { section: string, at: number, why: string }
 --- How much of an entry's words an item must share that rests on it; and so much that one says it without naming it.
 local CITED, UNCITED = 0.2, 0.75
 --- The same for what was asked for once more: who cites it then has weighed it.
-local CITED_AGAIN = 0
+local CITED_AGAIN = 0.1
 --- Items that share more of the shorter one's words say the same; fewer words prove nothing.
 local SAME, FEWEST = 0.75, 3
 --- How much longer one may be that says no more than another.
@@ -182,7 +182,8 @@ local ROUNDED = 0.05
 --- Returns what a calculation comes to (`410 * 11%`), from left to right, or nil where it has a number that nobody said.
 local function result_of(calculation: string, said: string): number?
 	local sum: number? = nil
-	for operator, number, percent in string.gmatch("*" .. calculation, "%s*([%*/%+%-])%s*(%d[%d%.,]*)(%%?)") do
+	for raw_operator, raw_number, percent in string.gmatch("*" .. calculation, "%s*([%*/%+%-])%s*(%d[%d%.,]*)(%%?)") do
+		local operator, number = raw_operator :: string, raw_number :: string
 		local value = tonumber((string.gsub(number, ",", "")))
 		if value == nil or ledger.invented_number(number, said) ~= nil then
 			return nil
@@ -205,12 +206,13 @@ end
 --- (`410 × 11% ≈ 45`).
 local function with_results(words: string, said: string): string
 	local plain = words
-	for sign, written in { ["*"] = "×", ["/"] = "÷", ["-"] = "−", ["="] = "≈" } do
-		plain = string.gsub(plain, written, sign)
+	for _, sign in { { "×", "*" }, { "÷", "/" }, { "−", "-" }, { "≈", "=" }, { "£", "" }, { "€", "" }, { "%$", "" } } do
+		plain = string.gsub(plain, sign[1], sign[2])
 	end
-	plain = string.gsub(string.gsub(plain, "[£€]", ""), "%$", "")
+	plain = string.gsub(plain, "(%d) (%d%d%d)%f[%D]", "%1%2")
 	local known = said
-	for calculation, result in string.gmatch(plain, "(%d[%d%.,%%%s%*/%+%-]*[%*/%+%-][%d%.,%%%s%*/%+%-]*)=%s*(%d[%d%.,]*)") do
+	for raw_calculation, raw_result in string.gmatch(plain, "(%d[%d%.,%%%s%*/%+%-]*[%*/%+%-][%d%.,%%%s%*/%+%-]*)=%s*(%d[%d%.,]*)") do
+		local calculation, result = raw_calculation :: string, raw_result :: string
 		local came_to, told = result_of(calculation, known), tonumber((string.gsub(string.gsub(result, "[%.,]+$", ""), ",", "")))
 		if came_to ~= nil and told ~= nil and math.abs(came_to - told) <= ROUNDED * math.abs(told) then
 			known ..= `\n{result}`
@@ -241,23 +243,23 @@ end
 function brief_check.faults(document: Document, basis: Basis): { Fault }
 	local found: { Fault } = {}
 	local names = names_of(basis.held)
+	local function add(section: string, at: number, why: string)
+		table.insert(found, { section = section, at = at, why = why })
+	end
 	for _, section in basis.sections do
 		for at, item in document[section] do
 			local figure = invented(item, basis)
 			if figure ~= nil then
-				table.insert(
-					found,
-					{ section = section, at = at, why = `nobody said "{figure}", or it was taken back; what is computed is written out` }
-				)
+				add(section, at, `nobody said "{figure}", or it was taken back; what is computed is written out`)
 			elseif #item.from > 0 and #holds(basis, item.from) == 0 then
-				table.insert(found, { section = section, at = at, why = "it rests on nothing that holds" })
+				add(section, at, "it rests on nothing that holds")
 			elseif section == "facts" and in_problem(document, item, names) then
-				table.insert(found, { section = section, at = at, why = "the problem says it already" })
+				add(section, at, "the problem says it already")
 			end
 		end
 	end
 	each_double(document, function(one, other)
-		table.insert(found, { section = other.section, at = other.at, why = `{one.section} {one.at} says it already` })
+		add(other.section, other.at, `{one.section} {one.at} says it already`)
 	end)
 	return found
 end

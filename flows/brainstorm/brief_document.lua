@@ -209,7 +209,7 @@ end
 type Placed = Item & { at: number }
 
 --- Returns a document with changes made to it. What names a place that is not there is added.
-function brief_document.change(document: Document, changes: { [string]: { unknown } }): Document
+function brief_document.change(document: Document, changes: any): Document
 	local made = brief_document.empty()
 	local removed: { [string]: boolean } = {}
 	for _, one in changes.remove :: { { section: string, at: number } } do

@@ -126,7 +126,8 @@ local function suggested(doc: session.Doc, question: string, answer: string): st
 		return one.question == question
 	end)
 	local lines: { string } = {}
-	for index, suggestion in if offer then offer.suggestions or {} else {} do
+	local suggestions: { string } = if offer then offer.suggestions or {} else {}
+	for index, suggestion in suggestions do
 		table.insert(lines, `{string.sub("abcdefgh", index, index)}: {suggestion}`)
 	end
 	return if #lines > 0 then ` ({table.concat(lines, "; ")})` else ""

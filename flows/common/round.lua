@@ -144,7 +144,7 @@ function round.speak_blind(voices: { Voice }, points: { Point }, speak: Speak, o
 			local reply = round.speak_once(voice, points, true, speak)
 			if reply ~= nil then
 				-- What it says twice is said once, and everything that counts is shown.
-				local before = #answering.texts
+				local own = #answering.texts
 				for _, text in reply.texts do
 					if not similarity.repeats(text, answering.texts) then
 						table.insert(answering.texts, text)
@@ -152,7 +152,7 @@ function round.speak_blind(voices: { Voice }, points: { Point }, speak: Speak, o
 						drop(points, voice.name, text)
 					end
 				end
-				answering.answers = #answering.texts - before
+				answering.answers = #answering.texts - own
 				answering.references = reply.references
 			end
 		end

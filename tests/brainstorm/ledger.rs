@@ -161,7 +161,7 @@ fn back_sets_aside_what_it_leaves_and_continue_brings_it_back() {
         .talk(flags, &[&first[..], &second, &["/idea Mail them", "back 2", "continue", "continue", "finish"]].concat())
         .exits(0);
     let text = brief(&table);
-    for part in ["a worker retries them nightly", "Mail them", "the ledger keeps orders"] {
+    for part in ["a worker retries them nightly", "Mail them", "keeps the order in our ledger"] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }

@@ -34,7 +34,7 @@ fn a_session_whose_brief_cannot_be_written_goes_on_until_it_can() {
     std::fs::remove_file(table.env.path("docs")).expect("it is there");
     table.go_on(&["finish"]).exits(0);
     assert_eq!(table.session()["status"], "completed");
-    assert!(brief(&table, "brief-2026-01-09").contains("Orders stay in our own ledger"));
+    assert!(brief(&table, "brief-2026-01-09").contains("Orders stay in our ledger"));
 }
 
 #[test]

@@ -148,7 +148,8 @@ fn back_sets_aside_what_it_leaves_and_continue_brings_it_back() {
     table.go_on(&[&["back"], &another[..]].concat()).exits(0);
     // Twice back, and another way from the first iteration.
     let text = brief(&table);
-    assert!(text.contains("a person retries them daily") && !text.contains("a worker retries"), "{text}");
+    assert!(text.contains("Orders stay in our ledger") && !text.contains("a worker retries"), "{text}");
+    assert!(entries(&table).iter().any(|entry| entry["quote"] == "a person retries them daily"));
     assert!(!text.contains("Mail them") && !text.contains("the ledger keeps orders"), "{text}");
     for request in &table.server.requests()[before..] {
         assert!(!read(request).contains("nightly"), "{}", read(request));

@@ -389,9 +389,11 @@ local function left_of(sentence: string, quotes: { string }, told: { [string]: b
 			rest = string.sub(rest, 1, first - 1) .. "\n" .. string.sub(rest, last + 1)
 		end
 	end
-	rest = string.gsub(rest, "[%w\128-\255]+", function(word: string): string?
+	local untold = string.gsub(rest, "[%w\128-\255]+", function(word: string): string?
 		return if told[word] then "" else nil
 	end)
+	-- The words around a figure that is told nowhere say little.
+	rest = if string.find(untold, "%d") == nil then untold else rest
 	return #string.gsub(rest, "[%s%p]", "") / math.max(1, #string.gsub(whole, "[%s%p]", ""))
 end
 

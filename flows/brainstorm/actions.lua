@@ -125,7 +125,7 @@ local function show_status(self: app.App): app.Signal?
 		end
 		table.insert(lines, "")
 	end
-	local function texts(kinds: { string }): { string }
+	local function noted(kinds: { string }): { string }
 		return list.map(notebook.holding(self.doc, kinds), function(entry): string
 			return entry.text
 		end)
@@ -133,12 +133,13 @@ local function show_status(self: app.App): app.Signal?
 	local ideas = list.map(context.ideas(self), function(idea): string
 		return idea.content
 	end)
-	local risks = list.map(self.doc.nietz.risks, function(risk): string
-		return risk.risk
-	end)
+	local risks = noted { "risk" }
+	for _, risk in self.doc.nietz.risks do
+		table.insert(risks, risk.risk)
+	end
 	section("status.ideas", ideas)
-	section("status.decisions", texts { "decision" })
-	section("status.open", texts { "open", "contested" })
+	section("status.decisions", noted { "decision" })
+	section("status.open", noted { "open", "contested" })
 	section("status.risks", risks)
 	ui.say(table.concat(lines, "\n"))
 	return nil
@@ -168,11 +169,10 @@ end
 
 local function show_plan(self: app.App): app.Signal?
 	noting.catch_up(self)
-	local list: { stories.Story } = if self.mind == "small" then stories.draft(self, "") else brief_draft.make(self).stories
-	local lines: { string } = { self.t("plan.title", { size = stories.size(list) }), "" }
-	for _, story in list do
-		local row = self.t("plan.row", { priority = story.priority, effort = story.effort, story = story.story })
-		table.insert(lines, if story.iteration > 0 then `{row} {self.t("brief.trace", { iteration = story.iteration })}` else row)
+	local planned: { stories.Story } = if self.mind == "small" then stories.draft(self, "") else brief_draft.make(self).stories
+	local lines: { string } = { self.t("plan.title", { size = stories.size(planned) }), "" }
+	for _, story in planned do
+		table.insert(lines, self.t("plan.row", { priority = story.priority or "", effort = story.effort or "", story = story.text }))
 	end
 	ui.say(table.concat(lines, "\n"))
 	return nil

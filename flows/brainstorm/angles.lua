@@ -49,7 +49,7 @@ local function record_technique(self: app.App, technique: techniques.Technique, 
 end
 
 local function announce(self: app.App, technique: techniques.Technique)
-	ui.say(self.t("technique.now", techniques.words(technique, self.lang)))
+	ui.say(self.t("technique.now", techniques.in_language(technique, self.lang)))
 end
 
 --- Returns why a technique is proposed: `Clarte 42%`, as session files have it, or in the user's language where `labels` are
@@ -108,7 +108,7 @@ function angles.propose(self: app.App): app.Signal?
 	local lines: { string } = {}
 	local labels = context.axis_labels(self)
 	for _, technique in found do
-		local words = techniques.words(technique, self.lang)
+		local words = techniques.in_language(technique, self.lang)
 		local reason = reason_for(self, technique, labels)
 		table.insert(lines, self.t("technique.offer", { name = words.name, reason = reason, text = words.text }))
 		table.insert(lines, "")

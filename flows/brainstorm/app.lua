@@ -7,6 +7,7 @@ local ask = require("../common/ask")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local failure = require("../common/failure")
+local json = require("@nietz/json")
 local lang = require("./lang")
 local llm = require("@nietz/llm")
 local look = require("../common/look")
@@ -181,9 +182,12 @@ export type ModelRequest = {
 	plain: boolean?,
 	--- Who a large mind is then: `minutes`, unless it is `author` or `examiner`.
 	role: string?,
-	--- Without the conversation: everything that the task needs is in it.
-	alone: boolean?,
+	--- What was asked before and answered, where this goes on from there.
+	after: Exchange?,
 }
+
+--- A request to a large mind, and its reply.
+export type Exchange = { asked: string, answered: string }
 
 --- Returns the schema with a list of steps of thought. It comes first, because a model writes members in their order.
 local function with_steps(schema: shape.Shape): shape.Shape
@@ -220,11 +224,14 @@ local READ = "I have read all of it."
 local function large_chat(self: App, request: ModelRequest, vars: Vars): llm.Chat
 	local who = if request.plain then nil else request.persona or app.leader(self)
 	local messages: { llm.Message } = {}
-	if not request.alone then
-		for _, piece in transcript.render(self.doc, self.options.template, self.reading) do
-			table.insert(messages, { role = "user", content = piece })
-		end
-		table.insert(messages, { role = "assistant", content = READ })
+	for _, piece in transcript.render(self.doc, self.options.template, self.reading) do
+		table.insert(messages, { role = "user", content = piece })
+	end
+	table.insert(messages, { role = "assistant", content = READ })
+	local after = request.after
+	if after ~= nil then
+		table.insert(messages, { role = "user", content = after.asked })
+		table.insert(messages, { role = "assistant", content = after.answered })
 	end
 	local role = if who
 		then personas.render(who, { lang = self.lang })
@@ -244,8 +251,9 @@ end
 --- Asks a model for a structured value, in the voice of the leader unless another persona is given.
 ---
 --- Where the model cannot write a valid one, says so and returns nil: callers go on without it. Other failures (no
---- connection, no key) are raised, because whatever follows would fail, too.
-function app.ask_model(self: App, request: ModelRequest): any
+--- connection, no key) are raised, because whatever follows would fail, too. Returns as well what was asked and answered, for a
+--- request that goes on from there.
+function app.ask_model(self: App, request: ModelRequest): (any, Exchange?)
 	local vars = table.clone(request.vars)
 	vars.language = self.t("language")
 	local chat = if self.mind == "small" then small_chat(self, request, vars) else large_chat(self, request, vars)
@@ -274,7 +282,7 @@ function app.ask_model(self: App, request: ModelRequest): any
 	if reply == nil then
 		ui.say(self.t("thinking.failed", { what = chat.label :: string }))
 	end
-	return value
+	return value, if value ~= nil then { asked = chat.prompt :: string, answered = json.encode(value) } else nil
 end
 
 app.to_line, app.to_whole_line = model_text.to_line, model_text.to_whole_line

@@ -50,7 +50,8 @@ function approaches.show(self: app.App): app.Signal?
 		return signal
 	elseif answer ~= "" then
 		for _, one in value.approaches do
-			one.recommended = one.name == answer
+			one.recommended = false
+			one.chosen = one.name == answer
 		end
 		local made = notebook.add(self.doc, "decision", answer)
 		if made ~= nil then

@@ -2,12 +2,14 @@
 --- The end of a session: writes the brief and the journal, and closes the session.
 
 local app = require("./app")
+local brief_document = require("./brief_document")
 local brief_draft = require("./brief_draft")
 local brief_sections = require("./brief_sections")
 local clock = require("@nietz/clock")
 local documents = require("@nietz/documents")
 local ems = require("./ems")
 local farewell = require("./farewell")
+local json = require("@nietz/json")
 local journal = require("./journal")
 local notebook = require("./notebook")
 local noting = require("./noting")
@@ -23,21 +25,21 @@ local brief = {}
 local briefs = documents.collection("briefs")
 local journals = documents.collection("journals")
 
---- Returns the brief as Markdown, by the user's own template or in one of our forms. What holds and has no place there stands at
---- its end.
-function brief.render(self: app.App, draft: brief_draft.Draft): string
-	local sections = brief_sections.of(self, draft)
+--- Returns the brief as Markdown, by the user's own template or in one of our forms. What rests on the user's words and has no
+--- place there stands at its end.
+function brief.render(self: app.App, document: brief_document.Document): string
+	local sections = brief_sections.of(self, document)
 	local own = self.options.form_text
-	local rendered = if own ~= nil
-		then template.text(own, sections)
-		else template.render(`./screens/brief/{self.options.format}.md`, sections)
-	local missing = brief_sections.missing(self, rendered, draft)
+	local rendered = text.trim(
+		if own ~= nil then template.text(own, sections) else template.render(`./screens/brief/{self.options.format}.md`, sections)
+	)
+	local missing = brief_sections.missing(self, rendered, document)
 	if #missing == 0 then
 		return rendered
 	end
-	local lines: { string } = { text.trim(rendered), "", `## {self.t("brief.noted")}`, "" }
-	for _, entry in missing do
-		table.insert(lines, `- {self.t(`kinds.{entry.kind}`)}: {entry.text} {self.t("brief.trace", { iteration = entry.turn })}`)
+	local lines: { string } = { rendered, "", `## {self.t("brief.noted")}`, "" }
+	for _, left in missing do
+		table.insert(lines, `- {self.t(`brief.{left.section}`)}: {left.item.text}`)
 	end
 	return table.concat(lines, "\n")
 end
@@ -54,7 +56,8 @@ local function has_content(self: app.App): boolean
 end
 
 --- Writes the brief. One that somebody has edited since is left alone: this one gets a name of its own, and that is said.
-local function write(self: app.App, rendered: string): string
+local function write(self: app.App, document: brief_document.Document): string
+	local rendered = brief.render(self, document) .. "\n"
 	local own = self.doc.nietz
 	local slug = self.doc.session.slug
 	local date = string.sub(clock.now(), 1, 10)
@@ -66,7 +69,7 @@ local function write(self: app.App, rendered: string): string
 		local ours = there ~= nil and kept ~= nil and kept.path == briefs:path(key) and kept.sha256 == text.sha256(there)
 		if there == nil or ours or there == rendered then
 			local path = briefs:save(rendered, { key = key, overwrite = true })
-			own.brief = { path = path, sha256 = text.sha256(rendered) }
+			own.brief = { path = path, sha256 = text.sha256(rendered), rests = json.array(brief_sections.rests(document)) }
 			if number > 1 then
 				ui.say(self.t("finish.edited", { path = `\`{path}\`` }))
 			end
@@ -93,9 +96,9 @@ function brief.finish(self: app.App): Finished?
 	if s.ems < ems.TRANSITION then
 		ui.say(self.t("finish.early", { ems = s.ems }))
 	end
-	local draft = brief_draft.make(self)
+	local document = brief_draft.make(self)
 	-- The session is closed when its brief is there: one whose brief cannot be written goes on.
-	local brief_path = write(self, brief.render(self, draft) .. "\n")
+	local brief_path = write(self, document)
 	s.status = "completed"
 	local path = app.save(self)
 	local key = { slug = s.slug, date = string.sub(clock.now(), 1, 10) }

@@ -1,13 +1,12 @@
 --!strict
---- What a brief says, section by section, as templates get it. What holds in the ledger stands in its section, whatever a model
---- made of it: nothing that was said can be left out, and nothing that was taken back comes in.
+--- What a brief says, section by section, as templates get it, and what of it a template has no place for.
 
 local app = require("./app")
 local assessments = require("./assessments")
-local brief_draft = require("./brief_draft")
+local brief_document = require("./brief_document")
 local clock = require("@nietz/clock")
-local context = require("./context")
 local ems = require("./ems")
+local json = require("@nietz/json")
 local lang = require("./lang")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
@@ -19,133 +18,120 @@ local translations = require("../common/translations")
 
 local brief_sections = {}
 
-local function cell(value: string): string
-	return (string.gsub(string.gsub(value, "|", "\\|"), "\n", " "))
+type Item = brief_document.Item
+type Document = brief_document.Document
+
+local function cell(value: string?): string
+	return (string.gsub(string.gsub(value or "", "|", "\\|"), "\n", " "))
 end
 
---- Returns the words of the user that these entries rest on.
-local function quotes(self: app.App, ids: { number }): { string }
-	local found: { string } = {}
-	for _, id in ids do
+--- Returns the entries that an item rests on.
+local function entries_of(self: app.App, item: Item): { ledger.Entry }
+	local found: { ledger.Entry } = {}
+	for _, id in item.from do
 		local entry = ledger.find(self.doc.nietz.ledger, id)
 		if entry ~= nil then
-			table.insert(found, `#{id} “{cell(entry.quote or entry.text)}”`)
+			table.insert(found, entry)
 		end
 	end
 	return found
 end
 
---- An entry of the ledger as a template shows it.
+--- Returns the iteration that an item comes from, 0 where none is known.
+local function iteration_of(self: app.App, item: Item): number
+	local first = entries_of(self, item)[1]
+	return if first then first.turn else item.iteration or 0
+end
+
+--- Returns who said it, where no item of the user's is among what it rests on.
+local function by_of(self: app.App, item: Item): string
+	local entries = entries_of(self, item)
+	local by_user = list.some(entries, function(entry): boolean
+		return entry.by == "user"
+	end)
+	return if by_user or #entries == 0 then "" else entries[1].by
+end
+
+--- Returns what stands behind an item that is not the user's: that it is a suggestion. A small mind is not trusted to say which of
+--- its items are its own.
+local function mark_of(self: app.App, item: Item): string
+	if self.mind == "small" then
+		return ""
+	end
+	local by_user = list.some(entries_of(self, item), function(entry): boolean
+		return entry.by == "user"
+	end)
+	return if by_user then "" else ` *({self.t("brief.suggested")})*`
+end
+
+--- An item as a template shows it. `bare` is its text where a reason follows, so that the sentence does not end there; `trace`
+--- stands behind a line that says where it comes from.
 type Line = {
 	id: number,
 	text: string,
 	bare: string,
 	by: string,
 	iteration: number,
+	trace: string,
+	mark: string,
+	own: boolean,
 	why: string,
 	rejected: string,
 	owner: string,
 	date: string,
 }
 
---- Returns the entries of a kind, as templates show them.
-local function entries(self: app.App, kind: string): { Line }
-	return list.map(notebook.holding(self.doc, { kind }), function(entry): Line
-		local who = if entry.by == "user" then "" else entry.by
-		return {
-			id = entry.id,
-			text = entry.text,
-			-- Where a reason follows, the sentence does not end here.
-			bare = if entry.why or entry.rejected then (string.gsub(entry.text, "%.$", "")) else entry.text,
-			by = who,
-			iteration = entry.turn,
-			why = entry.why or "",
-			rejected = entry.rejected or "",
-			owner = entry.owner or "",
-			date = entry.date or "",
-		}
+local function line_of(self: app.App, item: Item): Line
+	local iteration = iteration_of(self, item)
+	local mark = mark_of(self, item)
+	local reasoned = (item.why or "") ~= "" or (item.rejected or "") ~= ""
+	return {
+		id = item.from[1] or 0,
+		text = (string.gsub(item.text, "\n", " ")),
+		bare = if reasoned then (string.gsub(item.text, "%.$", "")) else item.text,
+		by = by_of(self, item),
+		iteration = iteration,
+		trace = if iteration > 0 then " " .. self.t("brief.trace", { iteration = iteration }) else "",
+		mark = mark,
+		own = mark ~= "",
+		why = (string.gsub(item.why or "", "%.$", "")),
+		rejected = (string.gsub(item.rejected or "", "%.$", "")),
+		owner = item.owner or "",
+		date = item.date or "",
+	}
+end
+
+--- Returns the words of the user that an item rests on.
+local function quotes_of(self: app.App, item: Item): { string }
+	return list.map(entries_of(self, item), function(entry): string
+		return `#{entry.id} “{entry.quote or entry.text}”`
 	end)
 end
 
---- What a model wrote that rests on entries, with all of its words.
-type Written = { from: { number }, words: string }
+type StoryLine = Line & { story: string, priority: string, effort: string, criteria: { string }, quotes: { string } }
 
---- How many of an entry's words must stand in what was written for it.
-local ENOUGH = 0.6
-
---- Whether something that was written for an entry says it: its figures and most of its words.
-local function carries(one: Written, entry: { id: number, text: string }): boolean
-	if table.find(one.from, entry.id) == nil or ledger.invented_number(entry.text, one.words) ~= nil then
-		return false
-	end
-	return similarity.shared_words(entry.text, one.words) >= ENOUGH * #similarity.words(entry.text)
+local function story_of(self: app.App, item: Item): StoryLine
+	local line = line_of(self, item) :: any
+	line.story = line.text
+	line.priority, line.effort = item.priority or "", item.effort or ""
+	line.criteria = item.criteria or {}
+	line.quotes = quotes_of(self, item)
+	return line
 end
 
---- Returns the entries of a kind that none of these says.
-local function unused(self: app.App, kind: string, used: { Written }): { Line }
-	return list.filter(entries(self, kind), function(entry): boolean
-		return not list.some(used, function(one): boolean
-			return carries(one, entry)
-		end)
-	end)
-end
+type RiskLine = Line & { risk: string, mitigation: string, weight: string, high: boolean, order: number }
 
-local function written_risks(self: app.App): { Written }
-	return list.map(self.doc.nietz.risks, function(risk): Written
-		return { from = risk.from or {}, words = `{risk.risk} {risk.mitigation} {risk.owner or ""}` }
-	end)
-end
-
-local function written_users(draft: brief_draft.Draft): { Written }
-	return list.map(draft.users, function(user): Written
-		return { from = user.from, words = user.text }
-	end)
-end
-
-local function written_steps(draft: brief_draft.Draft): { Written }
-	return list.map(draft.steps, function(step): Written
-		return { from = step.from, words = `{step.step} {step.owner} {step.date}` }
-	end)
-end
-
---- A risk as a template shows it, with its place among them.
-type RiskLine = {
-	risk: string,
-	mitigation: string,
-	weight: string,
-	high: boolean,
-	owner: string,
-	iteration: number,
-	order: number,
-}
-
-local function risks(self: app.App): { RiskLine }
+--- Returns the risks, those first that nobody has weighed, then the heaviest.
+local function risks_of(self: app.App, items: { Item }): { RiskLine }
 	local found: { RiskLine } = {}
-	for _, risk in self.doc.nietz.risks do
-		local weight = risk.probability * risk.impact
-		table.insert(found, {
-			risk = cell(risk.risk),
-			mitigation = cell(risk.mitigation),
-			weight = tostring(weight),
-			high = weight >= assessments.MITIGATE,
-			owner = risk.owner or "",
-			iteration = risk.iteration,
-			order = 10 - weight,
-		})
-	end
-	for _, entry in unused(self, "risk", written_risks(self)) do
-		table.insert(found, {
-			risk = cell(entry.text),
-			mitigation = "",
-			weight = "",
-			high = false,
-			owner = entry.owner,
-			iteration = entry.iteration,
-			order = 0,
-		})
-	end
-	for index, item in found do
-		item.order = item.order * 1000 + index
+	for index, item in items do
+		local line = line_of(self, item) :: any
+		local weight = (item.probability or 0) * (item.impact or 0)
+		line.risk, line.mitigation = cell(item.text), cell(item.mitigation)
+		line.weight = if weight > 0 then tostring(weight) else ""
+		line.high = weight >= assessments.MITIGATE
+		line.order = (if weight > 0 then 10 - weight else 0) * 1000 + index
+		table.insert(found, line)
 	end
 	table.sort(found, function(one: RiskLine, other: RiskLine): boolean
 		return one.order < other.order
@@ -153,64 +139,65 @@ local function risks(self: app.App): { RiskLine }
 	return found
 end
 
-type Finding = { text: string, by: string, iteration: number }
+type Finding = { text: string, by: string, iteration: number, trace: string }
 
-local function findings(self: app.App): { Finding }
-	local found = list.map(entries(self, "finding"), function(entry): Finding
-		return { text = entry.text, by = entry.by, iteration = entry.iteration }
-	end)
-	for _, note in session.notes(self.doc, { "security", "spike", "lookups", "rivals", "aside" }) do
+local function finding(self: app.App, value: string, by: string, iteration: number): Finding
+	local trace = if iteration > 0 then " " .. self.t("brief.trace", { iteration = iteration }) else ""
+	return { text = value, by = by, iteration = iteration, trace = trace }
+end
+
+--- How much of a note must stand in a brief for it to be told there.
+local TOLD = 0.6
+
+--- Returns what was found beside the questions and stands nowhere else: of a large mind's brief, what its writer did not take up.
+local function findings_of(self: app.App, document: Document): { Finding }
+	local found: { Finding } = {}
+	local small = self.mind == "small"
+	if small then
+		for _, entry in notebook.holding(self.doc, { "finding" }) do
+			table.insert(found, finding(self, entry.text, entry.by, entry.turn))
+		end
+	end
+	local all = brief_document.all_words(document)
+	local kinds = { "security", "spike", "lookups", "rivals" }
+	if small then
+		table.insert(kinds, "aside")
+	end
+	for _, note in session.notes(self.doc, kinds) do
 		local line = if note.kind == "aside" then `{note.about} → {note.text}` else note.text
-		table.insert(found, { text = line, by = note.by or "", iteration = note.iteration })
+		if small or similarity.shared_words(line, all) < TOLD * #similarity.words(line) then
+			table.insert(found, finding(self, line, note.by or "", note.iteration))
+		end
 	end
 	return found
 end
 
---- Returns these items, each with `trace`: where it comes from, as it stands behind a line.
-local function traced(self: app.App, items: { any }): { any }
-	return list.map(items, function(item): any
-		local one = table.clone(item)
-		one.trace = if (item.iteration or 0) > 0 then " " .. self.t("brief.trace", { iteration = item.iteration }) else ""
-		return one
+type IdeaLine = { content: string, score: number, rated: boolean, iteration: number, trace: string }
+
+local function idea_of(self: app.App, item: Item): IdeaLine
+	local line = line_of(self, item)
+	local rated = list.find(entries_of(self, item), function(entry): boolean
+		return entry.score ~= nil
 	end)
+	local score = if rated then rated.score :: number else session.UNRATED
+	return { content = line.text, score = score, rated = rated ~= nil, iteration = line.iteration, trace = line.trace }
 end
 
-type StepLine = { step: string, owner: string, date: string, iteration: number }
-type StoryLine = {
-	story: string,
-	priority: string,
-	effort: string,
-	iteration: number,
-	criteria: { string },
-	quotes: { string },
-}
-
 --- Returns everything that a template of a brief may show.
-function brief_sections.of(self: app.App, draft: brief_draft.Draft): app.Vars
+function brief_sections.of(self: app.App, document: Document): app.Vars
 	local s = self.doc.session
 	local own = self.doc.nietz
-	local users = list.map(draft.users, function(user): Finding
-		return { text = user.text, by = "", iteration = user.iteration }
-	end)
-	for _, entry in unused(self, "user", written_users(draft)) do
-		table.insert(users, { text = entry.text, by = entry.by, iteration = entry.iteration })
+	local function lines(section: string): { Line }
+		return list.map(document[section], function(item): Line
+			return line_of(self, item)
+		end)
 	end
-	local steps = list.map(draft.steps, function(step): StepLine
-		return { step = step.step, owner = step.owner, date = step.date, iteration = step.iteration }
+	local problem = line_of(self, document.problem[1])
+	local ideas = list.map(document.ideas, function(item): IdeaLine
+		return idea_of(self, item)
 	end)
-	local left: { Line } = if self.options.plan then unused(self, "step", written_steps(draft)) else {}
-	for _, entry in left do
-		table.insert(steps, { step = entry.text, owner = entry.owner, date = entry.date, iteration = entry.iteration })
-	end
-	local shown = list.map(draft.stories, function(story): StoryLine
-		return {
-			story = cell(story.story),
-			priority = story.priority,
-			effort = story.effort,
-			iteration = story.iteration,
-			criteria = list.map(story.criteria or {} :: { string }, cell),
-			quotes = quotes(self, story.from or {}),
-		}
+	table.sort(ideas, function(one: IdeaLine, other: IdeaLine): boolean
+		return one.score > other.score
 	end)
 	return {
 		l = lang.data(self.lang, "brief"),
@@ -219,26 +206,36 @@ function brief_sections.of(self: app.App, draft: brief_draft.Draft): app.Vars
 		topic = own.topic,
 		level = self.t(`levels.{ems.level(s.ems)}`),
 		date = string.sub(clock.now(), 1, 10),
-		size = stories.size(draft.stories),
-		problem = draft.problem,
-		origin = if draft.origin > 0 then " " .. self.t("brief.trace", { iteration = draft.origin }) else "",
-		users = traced(self, users),
-		goals = traced(self, entries(self, "goal")),
-		scope = traced(self, entries(self, "scope")),
-		out = traced(self, entries(self, "out")),
-		constraints = traced(self, entries(self, "constraint")),
-		facts = traced(self, entries(self, "fact")),
-		decisions = traced(self, entries(self, "decision")),
-		approaches = list.map(own.approaches or draft.approaches, function(one): brief_draft.Approach
-			return { name = cell(one.name), how = cell(one.how), price = cell(one.price), recommended = one.recommended or false }
+		size = stories.size(document.stories),
+		problem = problem.text,
+		origin = problem.trace,
+		users = lines("users"),
+		goals = lines("goals"),
+		scope = lines("scope"),
+		out = lines("out"),
+		constraints = lines("constraints"),
+		facts = lines("facts"),
+		decisions = lines("decisions"),
+		approaches = list.map(document.approaches, function(item): Line
+			local line = line_of(self, item) :: any
+			line.name, line.how, line.price = item.name or "", line.text, item.price or ""
+			line.chosen = item.standing == "chosen"
+			line.recommended = item.standing ~= "open"
+			return line
 		end),
-		stories = traced(self, shown),
-		risks = risks(self),
-		findings = traced(self, findings(self)),
-		open = traced(self, entries(self, "open")),
-		contested = traced(self, entries(self, "contested")),
-		steps = traced(self, steps),
-		ideas = traced(self, context.ideas(self)),
+		stories = list.map(document.stories, function(item): StoryLine
+			return story_of(self, item)
+		end),
+		risks = risks_of(self, document.risks),
+		findings = findings_of(self, document),
+		open = lines("open"),
+		contested = lines("contested"),
+		steps = list.map(document.steps, function(item): Line
+			local line = line_of(self, item) :: any
+			line.step = line.text
+			return line
+		end),
+		ideas = ideas,
 		sources = if own.about then own.about.files else {},
 	}
 end
@@ -248,20 +245,33 @@ local function plain(value: string): string
 	return ledger.plain((string.gsub(string.gsub(value, "\\|", "|"), "[%*_`]", "")))
 end
 
---- Returns the entries that hold and that a brief does not say: a template of somebody's own may have no place for them, and a model
---- may have put a user or a step in other words.
-function brief_sections.missing(self: app.App, rendered: string, draft: brief_draft.Draft): { ledger.Entry }
-	local said = plain(rendered)
-	local used = written_users(draft)
-	for _, more in { written_steps(draft), written_risks(self) } do
-		table.move(more, 1, #more, #used + 1, used)
+--- An item that a template had no place for, with what its section is called.
+export type Left = { section: string, item: Item, trace: string }
+
+--- Returns what rests on the user's words and stands nowhere in a brief: a template of somebody's own may have no place for it.
+function brief_sections.missing(self: app.App, rendered: string, document: Document): { Left }
+	local told = plain(rendered)
+	local found: { Left } = {}
+	for _, section in brief_document.SECTIONS do
+		for _, item in document[section] do
+			local bare = string.gsub(plain(item.text), "%.$", "")
+			if #item.from > 0 and string.find(told, bare, 1, true) == nil then
+				table.insert(found, { section = section, item = item, trace = line_of(self, item).trace })
+			end
+		end
 	end
-	return list.filter(notebook.holding(self.doc), function(entry): boolean
-		local bare = string.gsub(plain(entry.text), "%.$", "")
-		return string.find(said, bare, 1, true) == nil and not list.some(used, function(one): boolean
-			return carries(one, entry)
-		end)
-	end)
+	return found
+end
+
+--- Returns what each item rests on, to be kept with the session.
+function brief_sections.rests(document: Document): { session.Rest }
+	local found: { session.Rest } = {}
+	for _, section in brief_document.SECTIONS do
+		for _, item in document[section] do
+			table.insert(found, { section = section, text = item.text, from = json.array(table.clone(item.from)) })
+		end
+	end
+	return found
 end
 
 return brief_sections

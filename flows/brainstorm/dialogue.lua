@@ -56,7 +56,7 @@ end
 --- Takes letters off the beginning of a line: `a, b and c`, `b) but only …`. Returns the numbers of their options, and the rest.
 local function leading_letters(line: string, options: { Option }): ({ number }, string)
 	local found: { number } = {}
-	local rest = line
+	local rest, after = line, line
 	while true do
 		local letter, behind = string.match(rest, "^%s*%(?([a-z])%)?([^%w].*)$")
 		if letter == nil then
@@ -64,10 +64,11 @@ local function leading_letters(line: string, options: { Option }): ({ number }, 
 		end
 		local index = if letter ~= nil then numbered(letter :: string, options) else nil
 		if index == nil or table.find(found, index) ~= nil then
-			return {}, line
+			-- What looks like one more letter is a word: "a, i think".
+			return found, after
 		end
 		table.insert(found, index)
-		local after = text.trim(behind :: string)
+		after = text.trim(behind :: string)
 		local word, more = string.match(after, "^(%S+)%s*(.*)$")
 		if word ~= nil and table.find(JOINERS, word) ~= nil and string.match(more :: string, "^%(?[a-z]%)?[^%w]") then
 			rest = more :: string

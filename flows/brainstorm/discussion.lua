@@ -34,24 +34,31 @@ local function open_question(self: app.App): string?
 	return entry.questions[#entry.responses + 1]
 end
 
---- Returns what a round is about: the question on the screen; where none is, what was left contested or open last and no round has
---- had yet; or the subject itself.
+--- Returns what a round is about: the question on the screen; where none is, what was left contested or open, no round has had yet,
+--- and most of what was noted speaks of; or the subject itself.
 function discussion.topic(self: app.App): string
 	local open = open_question(self)
 	if open ~= nil then
 		return open
 	end
 	local s = self.doc.session
-	local left = notebook.holding(self.doc, { "contested", "open" })
-	for index = #left, 1, -1 do
+	local held = notebook.holding(self.doc)
+	local best: string?, most = nil, -1
+	for _, left in notebook.holding(self.doc, { "contested", "open" }) do
 		local function had(one: { topic: string }): boolean
-			return one.topic == left[index].text
+			return one.topic == left.text
 		end
-		if not list.some(s.party_history, had) and not list.some(s.panel_history, had) then
-			return left[index].text
+		local share = 0
+		for _, entry in held do
+			share += if entry ~= left then similarity.shared_words(left.text, entry.text) else 0
+		end
+		-- Of two that weigh the same, the newer one. What somebody says of themselves is no question to a team.
+		local impersonal = string.find(left.text, "^I[ ']") == nil
+		if impersonal and share >= most and not list.some(s.party_history, had) and not list.some(s.panel_history, had) then
+			best, most = left.text, share
 		end
 	end
-	return self.doc.nietz.topic
+	return best or self.doc.nietz.topic
 end
 
 --- Returns at most `count` personas with this tag, those first whose interests the subject touches most.
@@ -90,7 +97,7 @@ function discussion.find_persona(self: app.App, tag: string, name: string): pers
 	return nil
 end
 
---- Returns a point in which ids of other points stand as whose they are: ids are for those who talk, not for a record.
+--- Returns a point in which ids of other points stand as whose they are: ids are for those who speak, not for a record.
 local function without_ids(line: string, seen: { round.Point }): string
 	return (
 		string.gsub(line, "%f[%w]P(%d+)%f[%W]", function(number: string): string?
@@ -251,8 +258,18 @@ function discussion.synthesize(self: app.App, topic: string, points: { round.Poi
 	return { from_model = true, agreed = distinct_lines(value.agreed, 160), contested = contested, question = question }
 end
 
+local function number_of(point: round.Point): number
+	return tonumber(string.match(point.id, "%d+")) or 0
+end
+
+--- Returns how many points were made in all rounds so far: no id is given twice.
+function discussion.points_made(self: app.App): number
+	local last = self.doc.nietz.rounds[#self.doc.nietz.rounds]
+	return if last then last.last or 0 else 0
+end
+
 --- Keeps what a round came to: in the ledger, and in which iteration it was held. Shows both lists.
-function discussion.keep(self: app.App, kind: string, number: number, synthesis: Synthesis)
+function discussion.keep(self: app.App, kind: string, number: number, synthesis: Synthesis, points: { round.Point })
 	local by = `{kind} {number}`
 	for _, line in synthesis.agreed do
 		notebook.add(self.doc, "finding", line, { by = by })
@@ -260,7 +277,10 @@ function discussion.keep(self: app.App, kind: string, number: number, synthesis:
 	for _, line in synthesis.contested do
 		notebook.add(self.doc, "contested", line, { by = by })
 	end
-	table.insert(self.doc.nietz.rounds, { kind = kind, round = number, iteration = session.turn(self.doc) })
+	table.insert(
+		self.doc.nietz.rounds,
+		{ kind = kind, round = number, iteration = session.turn(self.doc), last = number_of(points[#points]) }
+	)
 	app.save(self)
 	if #synthesis.agreed > 0 then
 		ui.say(`{self.t("voices.convergent")}\n\n- {table.concat(synthesis.agreed, "\n- ")}`)
@@ -308,10 +328,16 @@ end
 function discussion.last_points(self: app.App): { round.Point }
 	local s = self.doc.session
 	local kind = if s.panel_active then "panel" else "party"
-	local _, said = session.points(self.doc, kind, if s.panel_active then #s.panel_history else #s.party_history)
+	local held = if s.panel_active then #s.panel_history else #s.party_history
+	local _, said = session.points(self.doc, kind, held)
+	local kept = list.find(self.doc.nietz.rounds, function(one): boolean
+		return one.kind == kind and one.round == held
+	end)
+	-- The ids under which they were shown.
+	local before = math.max(0, (if kept then kept.last or 0 else 0) - #said)
 	local points: { round.Point } = {}
 	for number, point in said do
-		table.insert(points, { id = `P{number}`, by = point.by, text = point.text })
+		table.insert(points, { id = `P{before + number}`, by = point.by, text = point.text })
 	end
 	return points
 end

@@ -134,7 +134,7 @@ function ideation.diverge(self: app.App): app.Signal?
 		local technique = techniques.find(slug)
 		if technique ~= nil then
 			local before = #notebook.holding(self.doc, { "idea" })
-			ui.say(self.t("technique.now", techniques.words(technique, self.lang)))
+			ui.say(self.t("technique.now", techniques.in_language(technique, self.lang)))
 			local signal = ideation.run(self, technique)
 			if signal ~= nil then
 				return signal

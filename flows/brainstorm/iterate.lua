@@ -11,7 +11,9 @@ local path = require("./path")
 local questions = require("./questions")
 local scoring = require("./scoring")
 local session = require("./session")
+local similarity = require("../common/similarity")
 local text = require("@nietz/text")
+local ui = require("@nietz/ui")
 
 local iterate = {}
 
@@ -84,15 +86,15 @@ local function begin_questions(self: app.App, again: boolean)
 	local limit = self.options.questions
 	local answered = if again then #session.open_iteration(self.doc).responses else 0
 	local found = questions.next(self, math.max(1, limit - answered), not again)
-	local texts: { string } = {}
+	local wanted: { string } = {}
 	for _, question in found do
-		table.insert(texts, question.question)
+		table.insert(wanted, question.question)
 	end
 	local now = clock.now()
 	if again then
-		session.replace_open_questions(self.doc, texts)
+		session.replace_open_questions(self.doc, wanted)
 	else
-		session.begin_iteration(self.doc, texts, now)
+		session.begin_iteration(self.doc, wanted, now)
 	end
 	local own = self.doc.nietz
 	local offered: { session.Offer } = own.offered or json.array({} :: { session.Offer })
@@ -104,6 +106,22 @@ local function begin_questions(self: app.App, again: boolean)
 	self.techniques = {}
 	self.weak_point = nil
 	app.save(self)
+end
+
+--- How much of a question an answer must say, and how many words of it at least, for the question to be settled.
+local SETTLED, SETTLED_WORDS = 0.75, 3
+
+--- Leaves out the questions of the open iteration that an answer to another one has settled: it says what they ask about.
+local function leave_out_settled(self: app.App, answer: string)
+	local entry = session.open_iteration(self.doc)
+	for index = #entry.questions, #entry.responses + 1, -1 do
+		local question = entry.questions[index]
+		local words = #similarity.words(question)
+		if words >= SETTLED_WORDS and similarity.shared_words(question, answer) >= SETTLED * words then
+			ui.say(self.t("ask.settled", { question = question }))
+			session.drop_question(self.doc, index)
+		end
+	end
 end
 
 --- Asks what the open iteration has left. Returns a signal where a command leads elsewhere.
@@ -124,6 +142,7 @@ local function ask_open_questions(self: app.App): app.Signal?
 		end
 		if answer ~= nil then
 			session.add_answer(self.doc, answer)
+			leave_out_settled(self, answer)
 			app.save(self)
 		elseif signal ~= nil and signal.go == "next" then
 			for _ = index, count do

@@ -10,6 +10,7 @@ local list = require("../common/list")
 local notebook = require("./notebook")
 local session = require("./session")
 local template = require("@nietz/template")
+local text = require("@nietz/text")
 
 local journal = {}
 
@@ -37,6 +38,35 @@ local function noted(self: app.App, turn: number, gone: { ledger.Entry }): { str
 		local by = if entry.by == "user" then "" else ` ({entry.by})`
 		local quote = if entry.quote then ` “{entry.quote}”` else ""
 		return shown .. by .. quote
+	end)
+end
+
+--- Returns what the brief's items rest on, those that rest on something.
+local function rests_of(own: session.Own): { session.Rest }
+	local kept: { session.Rest } = if own.brief then own.brief.rests or {} else {}
+	local found: { session.Rest } = {}
+	for _, rest in kept do
+		if #rest.from > 0 then
+			table.insert(found, { section = rest.section, text = text.truncate(rest.text, 90), from = rest.from })
+		end
+	end
+	return found
+end
+
+--- Returns the techniques that were used, each with its reason in the user's language: files name the axes as the specification does.
+local function techniques_of(self: app.App): { session.UsedTechnique }
+	local used = list.filter(self.doc.session.techniques_history, function(one): boolean
+		return one.applied ~= false
+	end)
+	return list.map(used, function(one): session.UsedTechnique
+		local shown = table.clone(one)
+		local reason = one.suggested_reason or ""
+		for _, axis in ems.AXES do
+			if string.sub(reason, 1, #axis.file + 1) == `{axis.file} ` then
+				shown.suggested_reason = self.t(`axes.{axis.key}`) .. string.sub(reason, #axis.file + 1)
+			end
+		end
+		return shown
 	end)
 end
 
@@ -82,9 +112,10 @@ function journal.render(self: app.App): string
 		course = ems.sparkline(values),
 		first = noted(self, 0, gone),
 		entries = entries,
-		techniques = s.techniques_history,
+		techniques = techniques_of(self),
 		party = s.party_history,
 		panel = s.panel_history,
+		rests = rests_of(own),
 		sources = if own.about then own.about.files else {},
 	})
 end

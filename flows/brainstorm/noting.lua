@@ -10,6 +10,7 @@ local list = require("../common/list")
 local notebook = require("./notebook")
 local session = require("./session")
 local shape = require("../common/shape")
+local similarity = require("../common/similarity")
 local text = require("@nietz/text")
 local transcript = require("./transcript")
 
@@ -192,6 +193,12 @@ local function place(change: ledger.Change, new: { Pair })
 	end
 end
 
+--- Whether a sentence is only a greeting, a sigh, or what announces a list.
+local function says_nothing(sentence: string): boolean
+	local announces = string.sub(sentence, -1) == ":"
+	return announces or (#similarity.words(sentence) == 0 and string.find(sentence, "%d") == nil)
+end
+
 --- Adds the sentences on which nothing rests, in the user's own words; a short one with its question.
 function noting.add_uncovered(doc: session.Doc, new: { Pair }, change: ledger.Change, others: { string })
 	local quotes = table.clone(others)
@@ -200,8 +207,13 @@ function noting.add_uncovered(doc: session.Doc, new: { Pair }, change: ledger.Ch
 	end
 	local book = doc.nietz.ledger
 	for _, pair in new do
+		local first = ledger.sentences(pair.answer)[1]
 		for _, sentence in ledger.uncovered(book, pair.iteration, pair.answer, quotes) do
-			local short = #string.split(sentence, " ") < MIN_WORDS and pair.question ~= ""
+			-- It is the first sentence that answers the question; those behind it go on from there.
+			local short = sentence == first and #string.split(sentence, " ") < MIN_WORDS and pair.question ~= ""
+			if says_nothing(sentence) and sentence ~= text.trim(pair.answer) then
+				continue
+			end
 			local made = notebook.add(doc, "fact", if short then `{pair.question} {sentence}` else sentence, { quote = sentence })
 			if made ~= nil then
 				made.turn = pair.iteration
@@ -286,7 +298,7 @@ function noting.run(self: app.App, wants: Wants): Noted
 	})
 	local quoted: { string } = {}
 	if value ~= nil then
-		local known = doc.nietz.topic .. "\n" .. transcript.text(doc)
+		local known = `{doc.nietz.topic}\n{string.sub(doc.session.created, 1, 4)}\n{transcript.text(doc)}`
 		for _, file in self.reading.files do
 			known ..= "\n" .. file.text
 		end

@@ -45,7 +45,7 @@ function panel.run_round(self: app.App, phase: string): app.Signal?
 	ui.say(self.t("voices.phase", { phase = self.t(`voices.phases.{phase}`) }))
 	local speak = discussion.speaker(self, "expert", if phase == "socratic" then 2 else 1, { question = topic, stage = phase })
 	local found: { round.Contribution } = if #points == 0
-		then round.speak_blind(experts, points, speak, discussion.on_failure(self))
+		then round.speak_blind(experts, points, speak, discussion.on_failure(self), discussion.points_made(self))
 		else round.speak_in_turn(experts, points, speak)
 	local framework: { [string]: string } = {}
 	local selected: { string } = json.array({} :: { string })
@@ -79,7 +79,7 @@ function panel.run_round(self: app.App, phase: string): app.Signal?
 			tensions = json.array(table.clone(synthesis.contested)),
 		},
 	})
-	discussion.keep(self, "panel", number, synthesis)
+	discussion.keep(self, "panel", number, synthesis, points)
 	return discussion.ask_user(self, "panel", if phase == "debate" then "voices.arbitrate" else "voices.question", synthesis.question)
 end
 

@@ -75,7 +75,7 @@ function party.run_round(self: app.App): app.Signal?
 	ui.say(self.t("voices.with", { names = table.concat(names_of(chosen), ", ") }))
 	local speak = discussion.speaker(self, "voice", 3, { question = topic })
 	local found: { round.Contribution } = if #points == 0
-		then round.speak_blind(chosen, points, speak, discussion.on_failure(self))
+		then round.speak_blind(chosen, points, speak, discussion.on_failure(self), discussion.points_made(self))
 		else round.speak_in_turn(chosen, points, speak)
 	for _, contribution in found do
 		discussion.show_contribution(self, contribution, points)
@@ -111,7 +111,7 @@ function party.run_round(self: app.App): app.Signal?
 		user_question = synthesis.question,
 	})
 	self.doc.nietz.thread = { from = from, next = synthesis.question }
-	discussion.keep(self, "party", number, synthesis)
+	discussion.keep(self, "party", number, synthesis, points)
 	if begins then
 		ui.say(self.t("voices.stays"))
 	end

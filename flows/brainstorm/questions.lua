@@ -27,6 +27,8 @@ export type Question = { question: string, priority: string, suggestions: { stri
 local TARGETS: { [string]: string } = yaml.load("./prompts/targets.yaml")
 --- What a large mind's questions are for.
 local DIRECTIONS: { [string]: string } = yaml.load("./prompts/large/directions.yaml")
+--- The axes on which questions close a subject.
+local CLOSING = { "clarity", "decisions", "action" }
 local MAX_SUGGESTIONS = 4
 --- A reply is a line, not a paragraph.
 local LONGEST_REPLY = 90
@@ -145,7 +147,7 @@ end
 --- Returns the techniques that the next questions are to use, in words.
 local function used_techniques(self: app.App): { translations.Vars }
 	return list.map(self.techniques, function(technique): translations.Vars
-		return techniques.words(technique, self.lang)
+		return techniques.in_language(technique, self.lang)
 	end)
 end
 
@@ -216,8 +218,9 @@ local function direction(self: app.App): string
 	local s = self.doc.session
 	local weak: { string } = {}
 	for index, key in ems.weak_axes(self.doc.nietz.axes, s.phase) do
-		-- While opening up, nobody is pushed for who does what.
-		if index <= 2 and not (s.phase == "divergent" and key == "action") then
+		-- While opening up, nobody is pushed for who does what; while closing, nothing is opened.
+		local fits = if s.phase == "convergent" then table.find(CLOSING, key) ~= nil else s.phase ~= "divergent" or key ~= "action"
+		if index <= 2 and fits then
 			table.insert(weak, TARGETS[key])
 		end
 	end

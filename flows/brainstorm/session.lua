@@ -6,6 +6,7 @@ local clock = require("@nietz/clock")
 local ems = require("./ems")
 local json = require("@nietz/json")
 local ledger = require("../common/ledger")
+local list = require("../common/list")
 
 local session = {}
 
@@ -28,11 +29,8 @@ export type Risk = {
 	impact: number,
 	mitigation: string,
 	iteration: number,
-	owner: string?,
-	--- The entries that it rests on, and whether it was written for a brief.
-	from: { number }?,
-	drafted: boolean?,
 }
+export type Approach = { name: string, how: string, price: string, recommended: boolean?, chosen: boolean? }
 
 --- A part of the conversation as models are told it: the answer to a question of an iteration, a round of voices, a note or an
 --- entry of the ledger, each by its number there.
@@ -111,6 +109,9 @@ export type Session = {
 	updated: string,
 }
 
+--- What an item of a brief rests on: entries of the ledger, or nothing where it is its writer's own.
+export type Rest = { section: string, text: string, from: { number } }
+
 --- What the specification has no place for.
 export type Own = {
 	version: number,
@@ -122,8 +123,8 @@ export type Own = {
 	notes: { Note },
 	risks: { Risk },
 	voices: { string },
-	--- Which party and panel rounds were held in which iteration.
-	rounds: { { kind: string, round: number, iteration: number } },
+	--- Which party and panel rounds were held in which iteration, and the number of the last point that was made in each.
+	rounds: { { kind: string, round: number, iteration: number, last: number? } },
 	last_idea: number,
 	--- What large minds were told, piece by piece, each of which was new to a call.
 	told: { { Part } }?,
@@ -146,8 +147,9 @@ export type Own = {
 	--- Iterations beyond the limit that the user agreed to.
 	more: number?,
 	about: { paths: { string }, files: { { path: string, first: number, last: number, lines: number, sha256: string } } }?,
-	brief: { path: string, sha256: string }?,
-	approaches: { { name: string, how: string, price: string, recommended: boolean? } }?,
+	--- The brief that was written, and the entries that its items rest on.
+	brief: { path: string, sha256: string, rests: { Rest }? }?,
+	approaches: { Approach }?,
 }
 
 --- One session file: `format_version` at the top, everything of the specification in `session`, and ours under one key.
@@ -185,6 +187,10 @@ local function fill_own(doc: Doc)
 		end
 	end
 	own.last_idea = own.last_idea or 0
+	-- Earlier, the risks of a brief were kept as if somebody had seen them in the session.
+	own.risks = json.array(list.filter(own.risks, function(risk): boolean
+		return not risk.drafted
+	end))
 	local known: { [number]: boolean } = {}
 	for _, began in own.iterations do
 		known[began.iteration] = true
@@ -421,15 +427,20 @@ end
 function session.replace_open_questions(doc: Doc, questions: { string })
 	local entry = session.open_iteration(doc)
 	-- What was answered stays with its question; only the unanswered ones give way.
-	local kept, replies = json.array({} :: { string }), json.array({} :: { string })
+	local kept, answers = json.array({} :: { string }), json.array({} :: { string })
 	for index, response in entry.responses do
 		table.insert(kept, entry.questions[index])
-		table.insert(replies, response)
+		table.insert(answers, response)
 	end
 	for _, question in questions do
 		table.insert(kept, question)
 	end
-	entry.questions, entry.responses = kept, replies
+	entry.questions, entry.responses = kept, answers
+end
+
+--- Leaves out a question of the open iteration that was not asked.
+function session.drop_question(doc: Doc, index: number)
+	table.remove(session.open_iteration(doc).questions, index)
 end
 
 --- Keeps which question is on the screen: `last_question` is the one that was asked, answered or not.

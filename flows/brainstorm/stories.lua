@@ -3,6 +3,7 @@
 --- brief, and for `plan-preview`.
 
 local app = require("./app")
+local brief_document = require("./brief_document")
 local context = require("./context")
 local list = require("../common/list")
 local mind = require("../common/mind")
@@ -16,16 +17,8 @@ local stories = {}
 local EFFORT: { [string]: number } = { S = 1, M = 3, L = 5 }
 local RANK: { [string]: number } = { must = 1, should = 2, could = 3 }
 
---- What is to be built. `from` are the entries of the ledger that it rests on.
-export type Story = {
-	story: string,
-	priority: string,
-	effort: string,
-	iteration: number,
-	criteria: { string }?,
-	from: { number }?,
-	rank: number?,
-}
+--- What is to be built, as a brief has it.
+export type Story = brief_document.Item
 
 --- A next step, and the iteration that it comes from.
 export type Step = { step: string, iteration: number }
@@ -37,7 +30,7 @@ function stories.size(found: { Story }): string
 	local sum = 0
 	for _, story in found do
 		if story.priority == "must" then
-			sum += EFFORT[story.effort] or EFFORT.M
+			sum += EFFORT[story.effort or "M"] or EFFORT.M
 		end
 	end
 	return if sum <= 2 then "TINY" elseif sum <= 5 then "STANDARD" else "LARGE"
@@ -81,11 +74,11 @@ end
 function stories.without_model(self: app.App): { Story }
 	local found: { Story } = {}
 	for _, decision in notebook.holding(self.doc, { "decision" }) do
-		table.insert(found, { story = decision.text, priority = "must", effort = "M", iteration = decision.turn, from = { decision.id } })
+		table.insert(found, { from = { decision.id }, text = decision.text, priority = "must", effort = "M", iteration = decision.turn })
 	end
 	for index, idea in context.ideas(self) do
 		if index <= 4 then
-			table.insert(found, { story = idea.content, priority = "should", effort = "M", iteration = idea.iteration })
+			table.insert(found, { from = { idea.id }, text = idea.content, priority = "should", effort = "M", iteration = idea.iteration })
 		end
 	end
 	return found
@@ -115,21 +108,24 @@ function stories.draft(self: app.App, problem: string): { Story }
 	end
 	local found: { Story } = {}
 	local seen: { string } = {}
-	for _, story in value.stories do
-		local line = app.to_line(story.story, 220)
+	local place: { [Story]: number } = {}
+	for _, raw in value.stories do
+		local line = app.to_line(raw.story, 220)
 		if not similarity.repeats(line, seen) then
 			table.insert(seen, line)
-			table.insert(found, {
-				story = line,
-				priority = story.priority,
-				effort = story.effort,
-				iteration = stories.origin(line, story.iteration, material),
-				rank = RANK[story.priority] * 100 + #found,
-			})
+			local story: Story = {
+				from = {},
+				text = line,
+				priority = raw.priority,
+				effort = raw.effort,
+				iteration = stories.origin(line, raw.iteration, material),
+			}
+			table.insert(found, story)
+			place[story] = RANK[raw.priority] * 100 + #found
 		end
 	end
 	table.sort(found, function(one: Story, other: Story): boolean
-		return (one.rank or 0) < (other.rank or 0)
+		return place[one] < place[other]
 	end)
 	return found
 end
@@ -137,7 +133,9 @@ end
 --- Returns the next steps towards these stories.
 function stories.next_steps(self: app.App, towards: { Story }): { Step }
 	local vars = context.prompt_vars(self)
-	vars.stories = towards
+	vars.stories = list.map(towards, function(story): { story: string, priority: string }
+		return { story = story.text, priority = story.priority or "" }
+	end)
 	vars.last = math.max(1, #self.doc.session.history)
 	vars.answers = vars.recent
 	local value = app.ask_model(self, {

@@ -76,7 +76,7 @@ function techniques.find(slug: string): Technique?
 end
 
 --- Returns what a technique is called and what to do, in this language, or in English where it has none.
-function techniques.words(technique: Technique, code: string): translations.Vars
+function techniques.in_language(technique: Technique, code: string): translations.Vars
 	return { name = translations.pick(technique.name, code), text = translations.pick(technique :: any, code) }
 end
 

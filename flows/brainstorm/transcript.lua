@@ -5,6 +5,7 @@
 --- holds the order.
 
 local about = require("../common/about")
+local clock = require("@nietz/clock")
 local json = require("@nietz/json")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
@@ -93,7 +94,43 @@ local function entry_line(entry: ledger.Entry): string
 		return `#{entry.id} takes away #{entry.of} ({entry.text})`
 	end
 	local by = if entry.by == "user" then "" else `, {entry.by}`
-	return `#{entry.id} {entry.kind}{by}: {entry.text}`
+	local line = `#{entry.id} {entry.kind}{by}: {entry.text}`
+	local more: { string } = {}
+	local function add(label: string, value: string?)
+		if value ~= nil then
+			table.insert(more, `{label}: {value}`)
+		end
+	end
+	add("why", entry.why)
+	add("rejected", entry.rejected)
+	add("owner", entry.owner)
+	add("date", entry.date)
+	return if #more > 0 then `{line} ({table.concat(more, "; ")})` else line
+end
+
+--- Whether an answer speaks of suggestions by their letters: "a for the factory, b otherwise". A lone `a` within a sentence is a
+--- word.
+local function names_letters(answer: string): boolean
+	local folded = ` {text.fold(answer)} `
+	return string.find(folded, "[%s%p][b-d][%s%p]") ~= nil
+		or string.find(folded, "^%s*a[%s%p]") ~= nil
+		or string.find(folded, "[%.,;:%(]%s*a[%s%p]") ~= nil
+end
+
+--- Returns what was suggested for a question, with its letters, where the answer speaks of these; else nothing.
+local function suggested(doc: session.Doc, question: string, answer: string): string
+	if not names_letters(answer) then
+		return ""
+	end
+	local offer = list.find(doc.nietz.offered or {} :: { session.Offer }, function(one): boolean
+		return one.question == question
+	end)
+	local lines: { string } = {}
+	local suggestions: { string } = if offer then offer.suggestions or {} else {}
+	for index, suggestion in suggestions do
+		table.insert(lines, `{string.sub("abcdefgh", index, index)}: {suggestion}`)
+	end
+	return if #lines > 0 then ` ({table.concat(lines, "; ")})` else ""
 end
 
 local function round_lines(doc: session.Doc, at: number): { string }
@@ -129,7 +166,11 @@ local function part_lines(doc: session.Doc, part: session.Part, numbers: Numbers
 	if part.kind == "answer" then
 		local entry = entry_of(doc, part.turn)
 		local answer = entry.responses[part.at] or ""
-		return { `Q: {entry.questions[part.at]}`, if answer == "" then "(left open)" else `U{numbered(numbers, part)}: {answer}` }
+		local question = entry.questions[part.at]
+		return {
+			`Q: {question}{suggested(doc, question, answer)}`,
+			if answer == "" then "(left open)" else `U{numbered(numbers, part)}: {answer}`,
+		}
 	elseif part.kind == "round" then
 		return round_lines(doc, part.at)
 	elseif part.kind == "entry" then
@@ -145,18 +186,31 @@ local function part_lines(doc: session.Doc, part: session.Part, numbers: Numbers
 	return lines
 end
 
---- Returns the pieces as texts, and the numbers of what the user said.
-local function told_texts(doc: session.Doc): ({ string }, Numbers)
+local WEEKDAYS = { "Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday" }
+
+--- Returns a day (`2026-01-09`) with its weekday: people say "by Friday".
+function transcript.date(day: string): string
+	local seconds = clock.parse(`{day}T12:00:00Z`)
+	return if seconds == nil then day else `{WEEKDAYS[math.floor(seconds / 86400) % 7 + 1]}, {day}`
+end
+
+--- Returns the pieces as they are told, and the numbers of what the user said.
+local function told_pieces(doc: session.Doc): ({ string }, Numbers)
 	local numbers: Numbers = { last = 0, of = {} }
 	local turn = -1
-	local texts: { string } = {}
+	local day = string.sub(doc.session.created, 1, 10)
+	local told: { string } = {}
 	for _, piece in pieces(doc) do
 		local paragraphs: { string } = {}
 		local noting = false
 		for _, part in piece do
 			if part.turn ~= turn then
 				turn, noting = part.turn, false
-				table.insert(paragraphs, if turn == 0 then "# Before the first questions" else `# Iteration {turn}`)
+				-- Another day than the one before it is said.
+				local now = if turn == 0 then day else string.sub(entry_of(doc, turn).timestamp or day, 1, 10)
+				local when = if now ~= day then ` ({transcript.date(now)})` else ""
+				day = now
+				table.insert(paragraphs, if turn == 0 then "# Before the first questions" else `# Iteration {turn}{when}`)
 			end
 			local lines = table.concat(part_lines(doc, part, numbers), "\n")
 			if part.kind == "entry" and noting then
@@ -166,19 +220,19 @@ local function told_texts(doc: session.Doc): ({ string }, Numbers)
 			end
 			noting = part.kind == "entry"
 		end
-		table.insert(texts, table.concat(paragraphs, "\n\n"))
+		table.insert(told, table.concat(paragraphs, "\n\n"))
 	end
-	return texts, numbers
+	return told, numbers
 end
 
 --- Returns the conversation up to where the session stands, as one text.
 function transcript.text(doc: session.Doc): string
-	return table.concat((told_texts(doc)), "\n\n")
+	return table.concat((told_pieces(doc)), "\n\n")
 end
 
 --- Returns the numbers under which these parts of what the user said are told: `U3, U4 and U5`.
 function transcript.names(doc: session.Doc, parts: { session.Part }): string
-	local _, numbers = told_texts(doc)
+	local _, numbers = told_pieces(doc)
 	local names: { string } = {}
 	for _, part in parts do
 		table.insert(names, `U{numbers.of[key_of(part)]}`)
@@ -192,11 +246,12 @@ function transcript.render(doc: session.Doc, kind: string?, reading: about.Readi
 	local found = {
 		text.trim(template.render("./prompts/large/subject.md", {
 			topic = doc.nietz.topic,
+			date = transcript.date(string.sub(doc.session.created, 1, 10)),
 			template = kind or "",
 			files = reading.files,
 		})),
 	}
-	for _, piece in (told_texts(doc)) do
+	for _, piece in (told_pieces(doc)) do
 		table.insert(found, piece)
 	end
 	return found

@@ -123,20 +123,65 @@ function ledger.is_said(quote: string, said: string): boolean
 	return #words >= 2 and ledger.stands_in(words, ledger.plain(said))
 end
 
---- Returns the numbers in a text, as they are written: `1,200`, `2.5`, `14`.
-local function numbers(value: string): { string }
+--- Numbers that people write as words, in the languages of the flows.
+local AS_WORDS: { [string]: string } = {}
+for number, words in
+	{
+		"one un une",
+		"two deux",
+		"three trois",
+		"four quatre",
+		"five cinq",
+		"six",
+		"seven sept",
+		"eight huit",
+		"nine neuf",
+		"ten dix",
+		"eleven onze",
+		"twelve douze",
+	}
+do
+	for _, word in string.split(words, " ") do
+		AS_WORDS[word] = tostring(number)
+	end
+end
+
+--- Returns the numbers that are written in a text, without a zero in front.
+local function written_numbers(value: string): { string }
 	local found: { string } = {}
 	for number in string.gmatch(value, "%d[%d%.,]*") do
-		table.insert(found, (string.gsub(number, "[%.,]+$", "")))
+		local bare = string.gsub(string.gsub(number, "[%.,]+$", ""), "^0+(%d)", "%1")
+		table.insert(found, bare)
 	end
 	return found
 end
 
---- Returns a number of a text that nobody said, or nil: figures are what a model invents most believably.
+--- Returns a text in which neither blank nor comma stands between thousands.
+local function joined(value: string): string
+	local found = string.gsub(string.gsub(value, "\194\160", " "), "\226\128\175", " ")
+	for _ = 1, 2 do
+		found = string.gsub(found, "(%f[%d]%d%d?%d?)[, ](%d%d%d)%f[%D]", "%1%2")
+	end
+	return found
+end
+
+--- Returns a number of a text that nobody said, or nil: figures are what a model invents most believably. What was said as a word
+--- was said, and thousands are the same with a mark between them.
 function ledger.invented_number(value: string, said: string): string?
-	local known = numbers(said)
-	return list.find(numbers(value), function(number): boolean
-		return table.find(known, number) == nil
+	local known: { [string]: boolean } = {}
+	for _, place in { said, joined(said) } do
+		for _, number in written_numbers(place) do
+			known[number] = true
+		end
+	end
+	for word in string.gmatch(text.fold(said), "%a+") do
+		local number = AS_WORDS[word]
+		if number ~= nil then
+			known[number] = true
+		end
+	end
+	return list.find(written_numbers(joined(value)), function(number): boolean
+		return not known[number]
 	end)
 end
 
@@ -333,8 +378,8 @@ end
 --- How much of a sentence may stand in no quote.
 local MOST_LEFT = 0.5
 
---- Returns how much of a sentence stands in none of these quotes, from 0 to 1, by its letters.
-local function left_of(sentence: string, quotes: { string }): number
+--- Returns how much of a sentence stands in none of these quotes, and in no word of `told`, from 0 to 1, by its letters.
+local function left_of(sentence: string, quotes: { string }, told: { [string]: boolean }): number
 	local whole = ledger.plain(sentence)
 	local rest = whole
 	for _, quote in quotes do
@@ -344,15 +389,24 @@ local function left_of(sentence: string, quotes: { string }): number
 			rest = string.sub(rest, 1, first - 1) .. "\n" .. string.sub(rest, last + 1)
 		end
 	end
+	local untold = string.gsub(rest, "[%w\128-\255]+", function(word: string): string?
+		return if told[word] then "" else nil
+	end)
+	-- The words around a figure that is told nowhere say little.
+	rest = if string.find(untold, "%d") == nil then untold else rest
 	return #string.gsub(rest, "[%s%p]", "") / math.max(1, #string.gsub(whole, "[%s%p]", ""))
 end
 
---- Returns the sentences of what was said in a turn of which more than half stands in no entry's words, nor in `others`: nothing
---- that a user said is lost because a model passed over it.
+--- Returns the sentences of what was said in a turn of which more than half stands neither in the words that entries rest on, nor
+--- in theirs, nor in `others`: nothing that a user said is lost because a model passed over it.
 function ledger.uncovered(book: Ledger, turn: number, said: string, others: { string }): { string }
 	local quotes = table.clone(others)
+	local told: { [string]: boolean } = {}
 	for _, entry in ledger.of_turn(book, turn) do
 		if entry.kind ~= REVOCATION then
+			for word in string.gmatch(ledger.plain(`{entry.text} {entry.why or ""} {entry.rejected or ""}`), "[%w\128-\255]+") do
+				told[word] = true
+			end
 			local quote = entry.quote or entry.text
 			table.insert(quotes, quote)
 			-- One that goes over the end of a sentence covers a part of each.
@@ -364,7 +418,7 @@ function ledger.uncovered(book: Ledger, turn: number, said: string, others: { st
 		local within = list.some(quotes, function(quote): boolean
 			return ledger.is_said(sentence, quote)
 		end)
-		return not within and left_of(sentence, quotes) > MOST_LEFT
+		return not within and left_of(sentence, quotes, told) > MOST_LEFT
 	end)
 end
 

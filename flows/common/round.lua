@@ -42,6 +42,13 @@ local function referenced_names(points: { Point }, ids: { string }, own: string)
 	return names
 end
 
+--- Returns the id of the next point: ids go on from the last one, or from `before`, how many were given in rounds that are not here.
+local function next_id(points: { Point }, before: number?): string
+	local last = points[#points]
+	local number = if last then tonumber(string.match(last.id, "%d+")) else before
+	return `P{(number or 0) + 1}`
+end
+
 --- Lets one voice speak after `points`, adds what it says to them, and returns its contribution.
 function round.speak_once(voice: Voice, points: { Point }, must: boolean, speak: Speak): Contribution?
 	local ids: { string } = {}
@@ -56,21 +63,23 @@ function round.speak_once(voice: Voice, points: { Point }, must: boolean, speak:
 	end
 	local references = referenced_names(points, refers or {}, voice.name)
 	for _, text in texts do
-		table.insert(points, { id = `P{#points + 1}`, by = voice.name, text = text })
+		table.insert(points, { id = next_id(points), by = voice.name, text = text })
 	end
 	return { slug = voice.slug, name = voice.name, texts = texts, references = references }
 end
 
 --- Lets all voices speak side by side: each has heard `seen`, and none of them another one of this round. What they say
 --- is added to `points` in the order of the voices. With `one_first` the others are asked when the first of them has spoken: a
---- service that keeps prompts has by then what all of them read, and they pay a tenth for it.
+--- service that keeps prompts has by then what all of them read, and they pay a tenth for it. `before` is how many points were made
+--- before those that are here.
 function round.speak_side_by_side(
 	voices: { Voice },
 	seen: { Point },
 	points: { Point },
 	speak: Speak,
 	on_failure: OnFailure,
-	one_first: boolean?
+	one_first: boolean?,
+	before: number?
 ): { Contribution }
 	local branches: { [string]: () -> Statement | false } = {}
 	for _, voice in voices do
@@ -104,7 +113,7 @@ function round.speak_side_by_side(
 			local texts = said.texts
 			local references = referenced_names(seen, said.refers, voice.name)
 			for _, text in texts do
-				table.insert(points, { id = `P{#points + 1}`, by = voice.name, text = text })
+				table.insert(points, { id = next_id(points, before), by = voice.name, text = text })
 			end
 			table.insert(found, { slug = voice.slug, name = voice.name, texts = texts, references = references })
 		end
@@ -124,8 +133,8 @@ end
 
 --- Lets all voices speak side by side without hearing each other; then one of them, by chance, answers the others. So opinions
 --- are formed alone, and at least one is discussed.
-function round.speak_blind(voices: { Voice }, points: { Point }, speak: Speak, on_failure: OnFailure): { Contribution }
-	local found = round.speak_side_by_side(voices, {}, points, speak, on_failure)
+function round.speak_blind(voices: { Voice }, points: { Point }, speak: Speak, on_failure: OnFailure, before: number?): { Contribution }
+	local found = round.speak_side_by_side(voices, {}, points, speak, on_failure, nil, before)
 	if #found < 2 then
 		return found
 	end
@@ -135,7 +144,7 @@ function round.speak_blind(voices: { Voice }, points: { Point }, speak: Speak, o
 			local reply = round.speak_once(voice, points, true, speak)
 			if reply ~= nil then
 				-- What it says twice is said once, and everything that counts is shown.
-				local before = #answering.texts
+				local own = #answering.texts
 				for _, text in reply.texts do
 					if not similarity.repeats(text, answering.texts) then
 						table.insert(answering.texts, text)
@@ -143,7 +152,7 @@ function round.speak_blind(voices: { Voice }, points: { Point }, speak: Speak, o
 						drop(points, voice.name, text)
 					end
 				end
-				answering.answers = #answering.texts - before
+				answering.answers = #answering.texts - own
 				answering.references = reply.references
 			end
 		end

@@ -71,9 +71,10 @@ fn what_must_be_thought_of_first_is_written_first() {
         ["evidence", "score"],
         ["question", "replies"],
         ["name", "price"],
+        ["text", "mitigation"],
         ["approaches", "recommended"],
-        ["story", "effort"],
-        ["from", "story"],
+        ["text", "effort"],
+        ["from", "text"],
         ["agreed", "question"],
         ["refers", "points"],
     ] {

@@ -94,7 +94,7 @@ fn looking_around_changes_nothing() {
             "`architecte` Architect: Orders the problem first, then asks for what is missing ←",
             &format!("- `{SLUG}`: EMS 40/100, Divergent, iteration 2, in progress"),
             "Plan as it would be today (STANDARD):",
-            "- **must** · M · A customer keeps the order in our ledger during an outage (iteration 1)",
+            "- **must** · M · A customer keeps the order in our ledger during an outage",
         ],
     );
     for field in ["history", "ems", "iteration", "phase", "ideas", "techniques_history"] {

@@ -30,15 +30,15 @@ fn finish_writes_a_brief_and_a_journal_that_can_be_traced() {
     for part in [
         "# Brief: checkout that survives a payment outage",
         "EMS 40/100 (Development), 1 iteration, ",
-        "- Size: **STANDARD**",
-        "When the provider is down, the ledger has no order and the customer leaves. (iteration 1)",
-        "- customers at the ledger (iteration 1)",
-        "| 1 | A customer keeps the order in our ledger during an outage | must | M | it. 1 |",
-        "- Orders stay in our ledger (iteration 1)",
-        "| The ledger fills up unnoticed | 6 ⚠️ | Alert on its age |  | it. 1 |",
-        "| Support is not told | 2 | Write the page first |  | it. 1 |",
+        " · Size: **STANDARD** · ",
+        "When the provider is down, the ledger has no order and the customer leaves.\n",
+        "- customers at the ledger\n",
+        "1. **A customer keeps the order in our ledger during an outage** (must, M)\n   - The order is there",
+        "- Orders stay in our ledger\n",
+        "| The ledger fills up unnoticed ⚠️ *(suggested)* | Alert on its age |  |",
+        "| Support is not told *(suggested)* | Write the page first |  |",
         "GO · does it hold? (1d)",
-        "1. Write down the ledger's key (iteration 1)",
+        "1. Write down the ledger's key\n",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
@@ -50,6 +50,8 @@ fn finish_writes_a_brief_and_a_journal_that_can_be_traced() {
         "## Party 1:",
         "**Architect**",
         "- _spike_:",
+        "## What the brief rests on",
+        "- Users: customers at the ledger ← 1",
         "** decided: Orders stay in our ledger “Orders stay in our own ledger first.”",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");

@@ -197,7 +197,7 @@ fn competitive_begins_with_what_there_is_and_c7_ends_with_what_to_look_up() {
         .prompt();
     assert!(questions.contains("where \"it costs twice\""), "{questions}");
     let brief = table.env.read(&format!("docs/briefs/{SLUG}/brief-2026-01-09.md"));
-    assert!(brief.contains("The provider's API: How long does an idempotency key live? (iteration 2)"), "{brief}");
+    assert!(brief.contains("The provider's API: How long does an idempotency key live?"), "{brief}");
     assert_eq!(wanted(&table, "lookups"), 1);
     let plain = Table::new();
     plain.begin(&[FULL, "", "", "finish"]).exits(0);

@@ -41,8 +41,10 @@ impl Brain {
         let has = |name: &str| !properties[name].is_null();
         if has("said") {
             self.minutes(properties, request)
+        } else if has("remove") {
+            no_changes(properties)
         } else if has("stories") && has("problem") {
-            draft(request)
+            with_sections(draft(request), properties)
         } else if has("approaches") {
             json!({"approaches": [
                 {"name": "Ledger first", "how": "Orders wait in our ledger.", "price": "A worker to watch."},
@@ -136,21 +138,68 @@ pub(super) fn sentences(request: &Request) -> Vec<String> {
     text.lines().filter(|one| !one.is_empty()).map(str::to_owned).collect()
 }
 
-/// The brief of a large mind, which rests on the first entry that it is shown.
+/// The brief of a large mind, which rests on the first entry that holds. Risks and approaches that it is shown are its own.
 fn draft(request: &Request) -> Value {
-    let prompt = request.prompt();
-    let first = prompt.lines().find_map(|line| line.strip_prefix('#')?.split(' ').next()?.parse::<u64>().ok());
+    let task = task(request);
+    let found = |pattern: &str| regex::Regex::new(pattern).expect("a regular expression");
+    let first = found(r"was noted as #(\d+)").captures(&task).and_then(|held| held[1].parse::<u64>().ok());
     let from = json!(first.into_iter().collect::<Vec<_>>());
-    json!({"problem": {"from": from, "text": "When the provider is down, the ledger has no order and the customer leaves."},
+    let mut risks: Vec<Value> = found(r"(?m)^- (.*) \(probability (\d), impact (\d)\): (.*)$")
+        .captures_iter(&task)
+        .map(|risk| {
+            let number = |at: usize| risk[at].parse::<u64>().expect("a number");
+            json!({"from": [], "text": &risk[1], "probability": number(2), "impact": number(3), "mitigation": &risk[4],
+                   "owner": ""})
+        })
+        .collect();
+    if risks.is_empty() {
+        risks.push(json!({"from": from, "text": "The ledger fills up unnoticed", "probability": 3, "impact": 2,
+                          "mitigation": "Alert on its age", "owner": ""}));
+    }
+    let chosen = found("the user chose \"(.*?)\"").captures(&task).map(|name| name[1].to_owned());
+    let standing = |name: &str| match &chosen {
+        Some(one) if one == name => "chosen",
+        Some(_) => "open",
+        None => "recommended",
+    };
+    let mut approaches: Vec<Value> = found(r"(?m)^- (.*): (.*) Its price: (.*)$")
+        .captures_iter(&task)
+        .map(|one| json!({"from": from, "name": &one[1], "text": &one[2], "price": &one[3], "standing": standing(&one[1])}))
+        .collect();
+    if approaches.is_empty() {
+        approaches.push(json!({"from": from, "name": "Ledger first", "text": "Orders wait.", "price": "A worker.",
+                               "standing": "recommended"}));
+    }
+    json!({"problem": [{"from": from, "text": "When the provider is down, the ledger has no order and the customer leaves."}],
         "users": [{"from": from, "text": "customers at the ledger"}],
-        "approaches": [{"name": "Ledger first", "how": "Orders wait.", "price": "A worker.", "recommended": true}],
+        "goals": [], "scope": [], "out": [], "constraints": [], "decisions": [], "facts": [], "open": [], "contested": [],
+        "ideas": [], "approaches": approaches, "risks": risks,
         "stories": [
-            {"from": from, "story": "A customer keeps the order in our ledger during an outage", "criteria": ["The order is there"],
+            {"from": from, "text": "A customer keeps the order in our ledger during an outage", "criteria": ["The order is there"],
              "effort": "M", "priority": "must"},
-            {"from": from, "story": "Support sees pending orders", "criteria": ["They see it"], "effort": "S", "priority": "could"}],
-        "risks": [
-            {"from": from, "risk": "The ledger fills up unnoticed", "probability": 3, "impact": 2, "mitigation": "Alert on its age", "owner": ""}],
-        "steps": [{"from": from, "step": "Write down the ledger's key", "owner": "", "date": ""}]})
+            {"from": from, "text": "Support sees pending orders", "criteria": ["They see it"], "effort": "S", "priority": "could"}],
+        "steps": [{"from": from, "text": "Write down the ledger's key", "owner": "", "date": ""}]})
+}
+
+/// The names of the sections of a brief that a schema wants.
+pub(super) fn sections(properties: &Value) -> Vec<String> {
+    properties.as_object().map(|all| all.keys().filter(|name| *name != "remove").cloned().collect()).unwrap_or_default()
+}
+
+/// No changes to a brief.
+pub(super) fn no_changes(properties: &Value) -> Value {
+    let mut value = json!({"remove": []});
+    for section in sections(properties) {
+        value[section] = json!([]);
+    }
+    value
+}
+
+/// A brief with these sections alone.
+fn with_sections(mut value: Value, properties: &Value) -> Value {
+    let wanted = sections(properties);
+    value.as_object_mut().expect("an object").retain(|name, _| wanted.contains(name));
+    value
 }
 
 const SUBJECTS: [&str; 12] = [

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::table::{last_words, read};
+use super::model::{no_changes, sections};
+use super::table::{last_words, read, task};
 use crate::support::model_server::Request;
 
 /// The reply to a request of a brainstorm, by the names in its schema.
@@ -23,8 +24,10 @@ pub(super) fn reply(request: &Request) -> Value {
             }
         }
         value
+    } else if has("remove") {
+        changes(properties, &task(request))
     } else if has("stories") && has("problem") {
-        brief(&prompt)
+        brief(properties, &prompt)
     } else if has("questions") {
         let count = properties["questions"]["maxItems"].as_u64().unwrap_or(1) as usize;
         let ask = |index: usize| {
@@ -171,15 +174,20 @@ fn kind(sentence: &str) -> &'static str {
 
 /// The entries that the prompt shows, with their numbers: those that were not taken away yet.
 fn entries(prompt: &str) -> Vec<(u64, String)> {
-    let mut found: Vec<(u64, String)> = Vec::new();
+    kinds(prompt).into_iter().map(|(id, _, text)| (id, text)).collect()
+}
+
+/// The same with the kind of each.
+fn kinds(prompt: &str) -> Vec<(u64, String, String)> {
+    let mut found: Vec<(u64, String, String)> = Vec::new();
     for line in prompt.lines() {
         let Some((number, rest)) = line.strip_prefix('#').and_then(|line| line.split_once(' ')) else { continue };
         let Ok(number) = number.parse::<u64>() else { continue };
         if let Some(gone) = rest.strip_prefix("takes away #") {
             let gone: String = gone.chars().take_while(char::is_ascii_digit).collect();
-            found.retain(|(id, _)| id.to_string() != gone);
-        } else if let Some((_, text)) = rest.split_once(": ") {
-            found.push((number, text.to_owned()));
+            found.retain(|(id, ..)| id.to_string() != gone);
+        } else if let Some((kind, text)) = rest.split_once(": ") {
+            found.push((number, kind.to_owned(), text.to_owned()));
         }
     }
     found
@@ -282,12 +290,84 @@ fn minutes(request: &Request, prompt: &str) -> Value {
     json!({"said": said, "decided": decided, "planned": [], "revoked": revoked, "nothing": nothing})
 }
 
-/// A brief that adds nothing: its problem is the first entry.
-fn brief(prompt: &str) -> Value {
-    let known = entries(prompt);
-    let first: Vec<u64> = known.iter().take(1).map(|(id, _)| *id).collect();
-    let text = known.first().map(|(_, text)| text.clone()).unwrap_or_default();
-    json!({"problem": {"from": first, "text": text}, "users": [], "approaches": [], "stories": [], "risks": [], "steps": []})
+/// In which section of a brief an entry of a kind is told.
+fn section(kind: &str) -> &'static str {
+    match kind {
+        "constraint" => "constraints",
+        "goal" => "goals",
+        "user" => "users",
+        "scope" => "scope",
+        "out" => "out",
+        "decision" => "decisions",
+        "idea" => "ideas",
+        "risk" => "risks",
+        "step" => "steps",
+        "open" => "open",
+        "contested" => "contested",
+        _ => "facts",
+    }
+}
+
+/// An item that says just what an entry says; `at` is the place of the one that it replaces.
+fn item(section: &str, id: u64, text: &str, at: Option<u64>) -> Value {
+    let mut item = json!({"from": [id], "text": text});
+    if section == "decisions" {
+        item["why"] = json!("");
+        item["rejected"] = json!("");
+    }
+    if section == "risks" {
+        item["probability"] = json!(1);
+        item["impact"] = json!(1);
+        item["mitigation"] = json!("Somebody watches it");
+    }
+    if section == "risks" || section == "steps" {
+        item["owner"] = json!("");
+    }
+    if section == "steps" {
+        item["date"] = json!("");
+    }
+    if let Some(at) = at {
+        item["at"] = json!(at);
+    }
+    item
+}
+
+/// How many entries it writes down before it passes over one.
+const BEFORE_ONE_IS_LOST: usize = 2;
+
+/// Of these, those that it does not pass over.
+fn attended<T>(all: Vec<T>) -> Vec<T> {
+    let lost = |index: &usize| index % (BEFORE_ONE_IS_LOST + 1) == BEFORE_ONE_IS_LOST;
+    all.into_iter().enumerate().filter(|(index, _)| !lost(index)).map(|(_, one)| one).collect()
+}
+
+/// A brief that adds nothing: its problem is the first entry, and of the others it passes over each third.
+fn brief(properties: &Value, prompt: &str) -> Value {
+    let mut value = json!({});
+    for section in sections(properties) {
+        value[section] = json!([]);
+    }
+    let held = attended(kinds(prompt));
+    for (place, (id, kind, text)) in held.into_iter().enumerate() {
+        let section = if place == 0 { "problem" } else { section(&kind) };
+        value[section].as_array_mut().expect("a list").push(item(section, id, &text, None));
+    }
+    if value["problem"].as_array().is_none_or(Vec::is_empty) {
+        value["problem"] = json!([{"from": [], "text": "Nothing was said"}]);
+    }
+    value
+}
+
+/// The changes to it: what it is told that it left out, but for each third of that.
+fn changes(properties: &Value, task: &str) -> Value {
+    let mut value = no_changes(properties);
+    let line = regex::Regex::new(r"(?m)^- #(\d+) \((\w+)\): (.*)$").expect("a regular expression");
+    let missing: Vec<_> = line.captures_iter(task).collect();
+    for found in attended(missing) {
+        let (id, section) = (found[1].parse().expect("a number"), &found[2]);
+        value[section].as_array_mut().expect("a section").push(item(section, id, &found[3], Some(0)));
+    }
+    value
 }
 
 /// What is weighed for a small mind: no ideas; a piece that says so is decided.

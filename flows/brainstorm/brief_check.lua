@@ -1,0 +1,325 @@
+--!strict
+--- What is wrong with a brief, and what is missing in it: everything that the user said and that holds stands in it once, in an item
+--- that rests on it, with its figures and names; nothing that was taken back, and no figure that nobody said. Pure.
+
+local brief_document = require("./brief_document")
+local ledger = require("../common/ledger")
+local list = require("../common/list")
+local similarity = require("../common/similarity")
+local text = require("@nietz/text")
+
+local brief_check = {}
+
+type Document = brief_document.Document
+type Item = brief_document.Item
+
+--- What a check goes by: what holds, all that may be cited for a figure, and the sections that the brief has.
+export type Basis = { held: { ledger.Entry }, said: string, sections: { string } }
+
+--- Something wrong with the item at a place of a section, as the writer is told.
+export type Fault = { section: string, at: number, why: string }
+
+--- How much of an entry's words an item must share that rests on it; and so much that one says it without naming it.
+local CITED, UNCITED = 0.2, 0.75
+--- The same for what was asked for once more: who cites it then has weighed it.
+local CITED_AGAIN = 0.1
+--- Items that share more of the shorter one's words say the same; fewer words prove nothing.
+local SAME, FEWEST = 0.75, 3
+--- How much longer one may be that says no more than another.
+local LONGER = 1.3
+
+--- The sections whose items are statements, the one that keeps a statement first.
+local STATEMENTS = { "decisions", "constraints", "goals", "out", "scope", "users", "contested", "open", "risks", "steps", "facts", "ideas" }
+
+--- Returns the words with a capital that do not begin a sentence: names, and what is written like one.
+local function capitals(value: string): { string }
+	local found: { string } = {}
+	for _, sentence in ledger.sentences(value) do
+		for index, word in string.split(sentence, " ") do
+			local bare = string.match(word, "^[%(\"'“‘]*(%u[%w\128-\255%-]+)")
+			if index > 1 and bare ~= nil then
+				table.insert(found, bare)
+			end
+		end
+	end
+	return found
+end
+
+--- Returns the names among the words of an entry. What begins its sentence is one where another entry has it within a sentence.
+local function names_in(value: string, names: { [string]: boolean }): { string }
+	local found: { string } = {}
+	for word in string.gmatch(value, "%u[%w\128-\255%-]+") do
+		if names[word] then
+			table.insert(found, word)
+		end
+	end
+	return found
+end
+
+local function names_of(held: { ledger.Entry }): { [string]: boolean }
+	local names: { [string]: boolean } = {}
+	for _, entry in held do
+		for _, part in { entry.text, entry.why or "", entry.rejected or "" } do
+			for _, word in capitals(part) do
+				names[word] = true
+			end
+		end
+	end
+	return names
+end
+
+--- Returns all that an entry says.
+local function words_of(entry: ledger.Entry): string
+	return brief_document.words(brief_document.item_of(entry))
+end
+
+--- Whether a text has all figures and names of another.
+local function has_all(place: string, value: string, names: { [string]: boolean }): boolean
+	if ledger.invented_number(value, place) ~= nil then
+		return false
+	end
+	local folded = text.fold(place)
+	return not list.some(names_in(value, names), function(name): boolean
+		return string.find(folded, text.fold(name), 1, true) == nil
+	end)
+end
+
+--- Whether an entry can be read without what it answers: it is no question with its answer behind it, and no word or two.
+function brief_check.stands_alone(entry: ledger.Entry): boolean
+	if entry.kind ~= "open" and entry.kind ~= "contested" then
+		local sentences = ledger.sentences(entry.text)
+		if #sentences == 0 or string.find(sentences[1], "%?$") ~= nil then
+			return false
+		end
+	end
+	-- A sentence that nobody put in better words is a fact; what somebody named a decision or an idea is one, however short.
+	local least = if entry.kind == "fact" then 2 else 1
+	return #similarity.words(entry.text) >= least or string.find(entry.text, "%d") ~= nil
+end
+
+--- Whether an entry says anything where nobody can put it in better words: a figure, or more than a word. Of an answer that stands
+--- behind its question, the answer is looked at.
+function brief_check.says_something(entry: ledger.Entry): boolean
+	local words = if brief_check.stands_alone(entry) then entry.text else entry.quote or entry.text
+	return #similarity.words(words) >= 2 or string.find(words, "%d") ~= nil
+end
+
+--- Returns what the user said, in a section that the brief has, that a document does not say. `again` is whether the writer was
+--- told so before.
+function brief_check.missing(document: Document, basis: Basis, again: boolean): { ledger.Entry }
+	local names = names_of(basis.held)
+	local all = brief_document.all_words(document)
+	local cited = if again then CITED_AGAIN else CITED
+	return list.filter(basis.held, function(entry): boolean
+		local section = brief_document.OF_KIND[entry.kind]
+		if entry.by ~= "user" or section == nil or table.find(basis.sections, section) == nil then
+			return false
+		elseif not brief_check.stands_alone(entry) then
+			return false
+		elseif not has_all(all, words_of(entry), names) then
+			return true
+		end
+		local least = #similarity.words(entry.text)
+		for place, items in document do
+			local looked_for = place == section or place == "problem"
+			for _, item in items do
+				local share = similarity.shared_words(entry.text, brief_document.words(item)) / math.max(1, least)
+				if (looked_for and share >= UNCITED) or (table.find(item.from, entry.id) ~= nil and share >= cited) then
+					return false
+				end
+			end
+		end
+		return true
+	end)
+end
+
+type Statement = { section: string, at: number, item: Item, words: string, stems: similarity.Stems }
+
+local function statements(document: Document): { Statement }
+	local found: { Statement } = {}
+	for _, section in STATEMENTS do
+		for at, item in document[section] do
+			local stems = similarity.stems(`{item.text} {item.why or ""}`)
+			table.insert(found, { section = section, at = at, item = item, words = brief_document.words(item), stems = stems })
+		end
+	end
+	return found
+end
+
+--- Whether two sections are about the same kind of thing: what is to be done about an open question is no second telling of it.
+local function comparable(one: string, other: string): boolean
+	local apart = one == "steps" or other == "steps" or one == "risks" or other == "risks"
+	return one == other or not apart
+end
+
+--- Calls `seen` with each statement that says what another one says, which comes first by its section.
+local function each_double(document: Document, seen: (one: Statement, other: Statement) -> ())
+	local all = statements(document)
+	for index, other in all do
+		for before = 1, index - 1 do
+			local one = all[before]
+			local shortest = math.min(#one.stems.list, #other.stems.list)
+			if shortest >= FEWEST and comparable(one.section, other.section) and similarity.of_stems(one.stems, other.stems) > SAME then
+				seen(one, other)
+			end
+		end
+	end
+end
+
+--- Whether the problem says all that a fact says.
+local function in_problem(document: Document, item: Item, names: { [string]: boolean }): boolean
+	local problem = document.problem[1]
+	if problem == nil or #similarity.words(item.text) < FEWEST then
+		return false
+	end
+	local words = brief_document.words(problem)
+	return similarity.echoes(item.text, { words }) and has_all(words, item.text, names)
+end
+
+--- How far the result of a calculation may be from what it says: it is rounded.
+local ROUNDED = 0.05
+
+--- Returns what a calculation comes to (`410 * 11%`), from left to right, or nil where it has a number that nobody said.
+local function result_of(calculation: string, said: string): number?
+	local sum: number? = nil
+	for raw_operator, raw_number, percent in string.gmatch("*" .. calculation, "%s*([%*/%+%-])%s*(%d[%d%.,]*)(%%?)") do
+		local operator, number = raw_operator :: string, raw_number :: string
+		local value = tonumber((string.gsub(number, ",", "")))
+		if value == nil or ledger.invented_number(number, said) ~= nil then
+			return nil
+		end
+		value = if percent == "%" then value / 100 else value
+		if sum == nil then
+			sum = value
+		elseif operator == "*" then
+			sum *= value
+		elseif operator == "/" then
+			sum /= value
+		else
+			sum += if operator == "+" then value else -value
+		end
+	end
+	return sum
+end
+
+--- Returns what may be cited within these words: what was said, and what a calculation that is written out comes to
+--- (`410 × 11% ≈ 45`).
+local function with_results(words: string, said: string): string
+	local plain = words
+	for _, sign in { { "×", "*" }, { "÷", "/" }, { "−", "-" }, { "≈", "=" }, { "£", "" }, { "€", "" }, { "%$", "" } } do
+		plain = string.gsub(plain, sign[1], sign[2])
+	end
+	plain = string.gsub(plain, "(%d) (%d%d%d)%f[%D]", "%1%2")
+	local known = said
+	for raw_calculation, raw_result in string.gmatch(plain, "(%d[%d%.,%%%s%*/%+%-]*[%*/%+%-][%d%.,%%%s%*/%+%-]*)=%s*(%d[%d%.,]*)") do
+		local calculation, result = raw_calculation :: string, raw_result :: string
+		local came_to, told = result_of(calculation, known), tonumber((string.gsub(string.gsub(result, "[%.,]+$", ""), ",", "")))
+		if came_to ~= nil and told ~= nil and math.abs(came_to - told) <= ROUNDED * math.abs(told) then
+			known ..= `\n{result}`
+		end
+	end
+	return known
+end
+
+--- Returns the figure that words have and nobody said, or nil.
+local function invented_in(words: string, basis: Basis): string?
+	return ledger.invented_number(words, with_results(words, basis.said))
+end
+
+--- Returns the figure that an item has and nobody said, or nil.
+local function invented(item: Item, basis: Basis): string?
+	return invented_in(brief_document.words(item), basis)
+end
+
+local function holds(basis: Basis, ids: { number }): { number }
+	return list.filter(ids, function(id): boolean
+		return list.some(basis.held, function(entry): boolean
+			return entry.id == id
+		end)
+	end)
+end
+
+--- Returns what is wrong with the items of a document, in the words in which its writer is told.
+function brief_check.faults(document: Document, basis: Basis): { Fault }
+	local found: { Fault } = {}
+	local names = names_of(basis.held)
+	local function add(section: string, at: number, why: string)
+		table.insert(found, { section = section, at = at, why = why })
+	end
+	for _, section in basis.sections do
+		for at, item in document[section] do
+			local figure = invented(item, basis)
+			if figure ~= nil then
+				add(section, at, `nobody said "{figure}", or it was taken back; what is computed is written out`)
+			elseif #item.from > 0 and #holds(basis, item.from) == 0 then
+				add(section, at, "it rests on nothing that holds")
+			elseif section == "facts" and in_problem(document, item, names) then
+				add(section, at, "the problem says it already")
+			end
+		end
+	end
+	each_double(document, function(one, other)
+		add(other.section, other.at, `{one.section} {one.at} says it already`)
+	end)
+	return found
+end
+
+--- Returns a document in which nothing is told twice. Of two items that say the same, the one stays that says more, or whose section
+--- is looked at first; a figure or a name never goes with the other.
+function brief_check.drop_doubles(document: Document, basis: Basis): Document
+	local names = names_of(basis.held)
+	local gone: { [Item]: boolean } = {}
+	each_double(document, function(one, other)
+		local shorter = #other.stems.list <= #one.stems.list * LONGER
+		if not gone[one.item] and shorter and has_all(one.words, other.words, names) then
+			gone[other.item] = true
+			table.move(other.item.from, 1, #other.item.from, #one.item.from + 1, one.item.from)
+		end
+	end)
+	local made = brief_document.empty()
+	for _, section in basis.sections do
+		made[section] = list.filter(document[section], function(item): boolean
+			return not gone[item] and not (section == "facts" and in_problem(document, item, names))
+		end)
+	end
+	return made
+end
+
+--- Returns an item without the parts that have a figure which nobody said, or nil where the statement itself has one, or rests on
+--- nothing that holds.
+local function cleaned(raw: Item, basis: Basis): Item?
+	local item = table.clone(raw)
+	local function known(part: string): boolean
+		return invented_in(part, basis) == nil
+	end
+	item.from = holds(basis, raw.from)
+	item.criteria = if item.criteria then list.filter(item.criteria, known) else nil
+	item.mitigation = if known(item.mitigation or "") then item.mitigation else ""
+	item.price = if known(item.price or "") then item.price else ""
+	item.date = if known(item.date or "") then item.date else ""
+	local rests = #raw.from == 0 or #item.from > 0
+	return if rests and invented(item, basis) == nil then item else nil
+end
+
+--- Returns a document without what nobody said and what holds no more, and with nothing told twice.
+function brief_check.clean(document: Document, basis: Basis): Document
+	local made = brief_document.empty()
+	for _, section in basis.sections do
+		for _, raw in document[section] do
+			local item = cleaned(raw, basis)
+			if item ~= nil then
+				table.insert(made[section], item)
+			end
+		end
+	end
+	return brief_check.drop_doubles(made, basis)
+end
+
+--- Puts entries into their sections, in their own words.
+function brief_check.place(document: Document, entries: { ledger.Entry })
+	for _, entry in entries do
+		table.insert(document[brief_document.OF_KIND[entry.kind]], brief_document.item_of(entry))
+	end
+end
+
+return brief_check

@@ -59,7 +59,8 @@ end
 
 --- Returns which of two texts is better.
 local function better(question: Question): Verdict
-	local first, second, parts = question.one, question.two :: string, question.parts or {}
+	local first, second = question.one, question.two :: string
+	local parts: { string } = question.parts or {}
 	local schema = better_of(parts)
 	local there = ask("pair", { asked = question.asked, a = first, b = second }, schema, parts)
 	local back = ask("pair", { asked = question.asked, a = second, b = first }, schema, parts)

@@ -279,8 +279,9 @@ fn texts_of_several_fields_are_judged_by_field_and_as_a_whole() {
                 let parts = json!({ "answer": "tie", "caution": good });
                 Response::text(json!({ "reason": "One warns.", "parts": parts, "better": good }).to_string())
             }
-            (_, true) => Response::text(format!("As {} says: {answer}", model.to_uppercase())),
-            ("careless", false) => Response::text("None."),
+            ("careless-2", true) => Response::text(format!("As CARELESS-2 says: {answer}")),
+            (_, true) => Response::text(answer),
+            ("careless-2", false) => Response::text("None."),
             _ => Response::text("Mind the stairs behind the mill, where somebody falls each winter: they are icy."),
         };
         response.usage(500, 50)
@@ -291,7 +292,7 @@ fn texts_of_several_fields_are_judged_by_field_and_as_a_whole() {
         env.run(words).var("NIETZ_RUN", name).go().exits(0);
     }
     let runs = ["run0".to_owned(), "run1".to_owned()];
-    let all = compare(&env, &runs, &["--models", "openai/careless", "--judge", "openai/judge"], 0);
+    let all = compare(&env, &runs, &["--models", "openai/careless-2", "--judge", "openai/judge"], 0);
     let judged = &all["models"][0]["judged"];
     let fields = json!({
         "answer": { "better": 0, "ties": 2, "worse": 0 }, "caution": { "better": 0, "ties": 0, "worse": 2 },
@@ -307,12 +308,12 @@ fn texts_of_several_fields_are_judged_by_field_and_as_a_whole() {
         for part in ["## answer", "## caution\n\nNone.", "- reader: a walker of eighty", "As [model] says"] {
             assert!(prompt.contains(part), "{part} is missing in {prompt}");
         }
-        for part in ["plain", "CARELESS", "TEST"] {
+        for part in ["plain", "CARELESS"] {
             assert!(!prompt.contains(part), "{part} stands in {prompt}");
         }
     }
     let told =
-        env.nietz(["compare", "run0", "--models", "openai/careless", "--judge", "openai/judge", "-o", "page.html"]);
+        env.nietz(["compare", "run0", "--models", "openai/careless-2", "--judge", "openai/judge", "-o", "page.html"]);
     let told = told.patient().go().exits(0).stdout;
     assert!(
         told.contains("texts by field: answer: better 0, alike 1, worse 0; caution: better 0, alike 0, worse 1"),

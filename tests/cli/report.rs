@@ -282,7 +282,7 @@ fn markdown_fits_a_pull_request() {
 
     ### What came out
 
-    - at: 2026-01-09T10:30:00.000Z
+    - at: 2026-01-09T10:30:00Z
 
     ### Conversation
 
@@ -325,7 +325,8 @@ fn what_broke_off_and_was_asked_again_is_counted() {
     let server = ModelServer::start(move |_| {
         let reply = Response::text("Brew it slowly, and then wait for it.").usage(100, 7);
         match calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
-            0 => reply.cut_after(120),
+            // Behind the first piece.
+            0 => reply.cut_after(330),
             _ => reply,
         }
     });

@@ -118,12 +118,17 @@ pub(super) fn blind(text: &str, models: &[&str]) -> String {
     names.fold(text.to_owned(), |text, name| without(&text, name))
 }
 
-/// Returns a text without a name, in large or small letters, where it stands by itself and is no part of another word.
+/// Returns a text without a name, where it stands by itself and is no part of another word. Large letters are as small ones, but
+/// not in a name that may be a word: it would take that word out of texts.
 fn without(text: &str, name: &str) -> String {
     let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
     let (mut out, mut from) = (String::with_capacity(text.len()), 0);
     // Letters beyond ASCII keep their bytes, so a place in one is that place in the other.
-    for (at, found) in text.to_ascii_lowercase().match_indices(&name.to_ascii_lowercase()) {
+    let read = |text: &str| match name.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        true => text.to_owned(),
+        false => text.to_ascii_lowercase(),
+    };
+    for (at, found) in read(text).match_indices(&read(name)) {
         let (before, behind) = (&text[..at], &text[at + found.len()..]);
         if !before.ends_with(is_of_word) && !behind.starts_with(is_of_word) {
             out.push_str(&text[from..at]);
@@ -172,6 +177,7 @@ mod tests {
         assert_eq!(blind("I am gpt-x of openai/gpt-x.", &["openai/gpt-x", "anthropic/o3"]), "I am [model] of [model].");
         assert_eq!(blind("o3 stands", &["anthropic/o3", ""]), "o3 stands");
         assert_eq!(blind("Été: as GPT-X says", &["openai/gpt-x"]), "Été: as [model] says");
+        assert_eq!(blind("Better not, says better", &["openai/better"]), "Better not, says [model]");
         assert_eq!(blind("the latest test, tested", &["openai/test"]), "the latest [model], tested");
     }
 }

@@ -69,9 +69,9 @@ fn side(model: &str, repeat: u32, one: &Compared) -> ComparedSide {
         money: one.cost[1].map(budget::dollars_with_sign),
         milliseconds: one.milliseconds[1],
         lost: one.lost.clone(),
-        checks: Some(of(one.held, one.checks)),
+        checks: (one.checks > 0).then(|| of(one.held, one.checks)),
         different: one.different.clone(),
-        fields: Some(of(one.same, one.fields)),
+        fields: (one.fields > 0).then(|| of(one.same, one.fields)),
         judged: one.judged.as_ref().map(|said| Judgement {
             verdict: said.preference.name(),
             why: said.why.clone(),

@@ -10,22 +10,21 @@ local shape = require("../common/shape")
 local task = require("@nietz/task")
 local template = require("@nietz/template")
 
---- What is judged: two texts, or one text by a question.
-type Question = { asked: string, one: string, two: string?, question: string? }
---- `verdict` is `one`, `two` or `tie`, and `yes` or `no` by a question; `why` has the judge's reasons in the order of its calls.
-type Verdict = { verdict: string, why: { string } }
+--- What is judged: two texts, or one text by a question. `parts` has the names of the parts that two texts have, where there are
+--- several.
+type Question = { asked: string, one: string, two: string?, question: string?, parts: { string }? }
+--- `verdict` is `one`, `two` or `tie`, and `yes` or `no` by a question; `why` has the judge's reasons in the order of its calls, and
+--- `parts` what it says of each part.
+type Verdict = { verdict: string, why: { string }, parts: { [string]: string }? }
 
 --- So that it can be read at a glance.
 local REASON = 400
 
-local BETTER = shape.object({ "reason", "better" }, {
-	reason = shape.text(1, REASON),
-	better = { type = "string", enum = { "A", "B", "tie" } },
-})
+local WHICH: llm.Schema = { type = "string", enum = { "A", "B", "tie" } }
 local HOLDS = shape.object({ "reason", "holds" }, { reason = shape.text(1, REASON), holds = { type = "boolean" } })
 
-local function ask(prompt: string, vars: { [string]: string }, schema: llm.Schema): any
-	local set_apart: { [string]: string } = {}
+local function ask(prompt: string, vars: { [string]: string }, schema: llm.Schema, parts: { string }?): any
+	local set_apart: { [string]: any } = { parts = parts or json.array({}) }
 	for name, words in vars do
 		set_apart[name] = fenced.block(words)
 	end
@@ -38,16 +37,42 @@ local function ask(prompt: string, vars: { [string]: string }, schema: llm.Schem
 	return reply.value
 end
 
---- Returns which of two texts is better: what the judge says of both orders alike. Else it is a tie.
+--- Returns the schema of what is said of two texts: of each part first, if there are several.
+local function better_of(parts: { string }): llm.Schema
+	if #parts == 0 then
+		return shape.object({ "reason", "better" }, { reason = shape.text(1, REASON), better = WHICH })
+	end
+	local each: { [string]: llm.Schema } = {}
+	for _, name in parts do
+		each[name] = WHICH
+	end
+	return shape.object(
+		{ "reason", "parts", "better" },
+		{ reason = shape.text(1, REASON), parts = shape.object(parts, each), better = WHICH }
+	)
+end
+
+--- Returns what the judge says of both orders alike. Else it is a tie.
+local function agreed(there: string, back: string): string
+	return if there == "A" and back == "B" then "one" elseif there == "B" and back == "A" then "two" else "tie"
+end
+
+--- Returns which of two texts is better.
 local function better(question: Question): Verdict
 	local first, second = question.one, question.two :: string
-	local there = ask("pair", { asked = question.asked, a = first, b = second }, BETTER)
-	local back = ask("pair", { asked = question.asked, a = second, b = first }, BETTER)
-	local verdict = if there.better == "A" and back.better == "B"
-		then "one"
-		elseif there.better == "B" and back.better == "A" then "two"
-		else "tie"
-	return { verdict = verdict, why = { there.reason, back.reason } }
+	local parts: { string } = question.parts or {}
+	local schema = better_of(parts)
+	local there = ask("pair", { asked = question.asked, a = first, b = second }, schema, parts)
+	local back = ask("pair", { asked = question.asked, a = second, b = first }, schema, parts)
+	local verdict: Verdict = { verdict = agreed(there.better, back.better), why = { there.reason, back.reason } }
+	if #parts > 0 then
+		local each: { [string]: string } = {}
+		for _, name in parts do
+			each[name] = agreed(there.parts[name], back.parts[name])
+		end
+		verdict.parts = each
+	end
+	return verdict
 end
 
 local function judge(question: Question): Verdict

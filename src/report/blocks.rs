@@ -200,7 +200,7 @@ impl Block {
                 json!({ "type": "timeline", "title": title(name), "events": events.collect::<Vec<_>>() })
             }
             Block::Diff { title: name, diff } => {
-                let lines = clean(diff).lines().map(diff_line).collect::<Vec<_>>();
+                let lines = clean(diff).trim_end().lines().map(diff_line).collect::<Vec<_>>();
                 json!({ "type": "diff", "title": title(name), "lines": lines })
             }
             Block::Cards { title: name, cards } => {
@@ -233,13 +233,17 @@ impl Node {
 }
 
 fn diff_line(text: &str) -> Value {
-    let class = match text.as_bytes().first() {
+    json!({ "class": diff_class(text), "text": text })
+}
+
+/// Returns how a line of a unified diff is shown.
+pub(super) fn diff_class(text: &str) -> &'static str {
+    match text.as_bytes().first() {
         Some(b'+') if !text.starts_with("+++") => "new",
         Some(b'-') if !text.starts_with("---") => "old",
         Some(b'@') => "place",
         _ => "same",
-    };
-    json!({ "class": class, "text": text })
+    }
 }
 
 /// Returns lines as points of a picture, with the same as a table.

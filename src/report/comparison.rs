@@ -73,6 +73,8 @@ pub(crate) struct Judgement {
     /// `better`, `tie` or `worse`.
     pub verdict: &'static str,
     pub why: Vec<String>,
+    /// The same of each field, where there are several.
+    pub fields: Vec<(String, &'static str)>,
 }
 
 /// Returns the page.
@@ -130,6 +132,7 @@ fn side(side: &ComparedSide) -> Value {
         "different": different.collect::<Vec<_>>(), "left_out": side.different.len().saturating_sub(MOST),
         "judged": side.judged.as_ref().map(|said| json!({
             "verdict": said.verdict, "why": said.why.iter().map(|why| clean(why)).collect::<Vec<_>>(),
+            "fields": said.fields.iter().map(|(name, said)| json!({ "name": line(name), "said": said })).collect::<Vec<_>>(),
         })),
         "html": (!side.text.is_empty()).then(|| prose::html(&side.text)),
     })

@@ -12,6 +12,8 @@ pub(super) struct Share {
     pub model: String,
     pub calls: u64,
     pub failed: u64,
+    /// Attempts whose reply broke off, and that were made once more.
+    pub again: u64,
     /// Tokens.
     pub input: u64,
     pub output: u64,
@@ -40,6 +42,7 @@ pub(super) fn by_speaker(run: &RunHistory) -> Vec<Share> {
             share.failed += 1;
             continue;
         }
+        share.again += effect.outcome["lost"]["attempts"].as_u64().unwrap_or_default();
         let usage = &effect.outcome["usage"];
         share.calls += 1;
         share.input += usage["input"].as_u64().unwrap_or_default();
@@ -56,6 +59,7 @@ pub(super) fn total(shares: &[Share]) -> Share {
     for share in shares {
         total.calls += share.calls;
         total.failed += share.failed;
+        total.again += share.again;
         total.input += share.input;
         total.output += share.output;
         total.cached += share.cached;

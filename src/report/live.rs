@@ -85,7 +85,7 @@ impl LiveRun {
         let mut changes = Vec::new();
         for (effect, line) in changed {
             let effect = &self.history.effects[effect];
-            let (turns, row) = (self.speakers.turns(effect, &w), shown_effect(effect, &w, &mut self.texts));
+            let (turns, row) = (self.speakers.turns(effect, &w), shown_effect(effect, &mut self.texts));
             if line <= after {
                 continue;
             }

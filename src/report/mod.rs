@@ -66,7 +66,7 @@ impl OwnPart {
 pub(crate) fn write(run: &RunHistory, own: &OwnPart, form: Form) -> Result<String> {
     match form {
         Form::Html => page::html(run, own, None),
-        Form::Markdown => Ok(summary::markdown(run)),
+        Form::Markdown => summary::markdown(run),
         Form::Json => Ok(json(run)),
     }
 }

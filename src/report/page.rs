@@ -30,8 +30,12 @@ pub(crate) const STYLE: &str = include_str!("templates/style.css");
 const FOLLOW: &str = include_str!("templates/follow.js");
 const SCRIPT: &str = include_str!("templates/list.js");
 
+/// Effects that are seldom looked for: the time, chance, and whether anybody sits there.
+const QUIET: [&str; 3] = ["clock", "random", "attended"];
 /// The most effects that stand in the page as they are; more are data, which a script shows.
 const EFFECTS: usize = 2_000;
+/// How many turns or effects are laid out at once, where there are more: a browser leaves alone what is far from the screen.
+const AT_ONCE: usize = 200;
 /// The longest request or outcome in the list of effects, in bytes; the journal has all of it.
 const LONGEST: usize = 60_000;
 /// A part of a request or an outcome that is at least as long, in bytes, stands on the page once.
@@ -52,9 +56,8 @@ pub(super) fn html(run: &RunHistory, own: &OwnPart, live: Option<&LivePage>) -> 
     let w = words::of(&run.lang)?;
     let many = run.effects.len() > EFFECTS;
     let mut texts = ShownTexts::default();
-    let effects: Vec<Value> = run.effects.iter().map(|effect| shown_effect(effect, &w, &mut texts)).collect();
-    // In a script's text, only `<` could end it.
-    let data = many.then(|| serde_json::to_string(&effects).unwrap_or_default().replace('<', "\\u003c"));
+    let effects: Vec<Value> = run.effects.iter().map(|effect| shown_effect(effect, &mut texts)).collect();
+    let parts_of_data = if many { effects.chunks(AT_ONCE).map(effects_as_data).collect() } else { Vec::new() };
     let scripts = [(many, SCRIPT), (live.is_some(), FOLLOW)].into_iter().filter(|(used, _)| *used);
     let scripts: String = scripts.map(|(_, script)| format!(" 'sha256-{}'", digest(script))).collect();
     let scripts = if scripts.is_empty() { scripts } else { format!("; script-src{scripts}") };
@@ -62,21 +65,29 @@ pub(super) fn html(run: &RunHistory, own: &OwnPart, live: Option<&LivePage>) -> 
     let policy = format!("default-src 'none'; style-src 'sha256-{}'{scripts}; base-uri 'none'{asks}", digest(STYLE));
     let params = params(run);
     let options = params.iter().filter(|param| param["main"] == false).count();
+    let is_asked_more = options < params.len();
     let result = &run.result;
     let result_html = result.as_str().or_else(|| result["markdown"].as_str()).map(prose::html);
     let result_text = (!result.is_null()).then(|| clean(&readable(result)));
     let values = json!({
         "live": live, "follow": FOLLOW, "w": w, "run": cleaned(run), "title": title(run), "policy": policy, "style": STYLE, "script": SCRIPT,
-        "figures": figures(run, &w), "parts": parts(run, own, &w), "params": params, "options": options,
+        "figures": figures(run, &w), "parts": parts(run, own, &w), "params": params, "options": options, "is_asked_more": is_asked_more,
         "own": own.blocks.iter().map(Block::shown).collect::<Vec<_>>(), "own_failure": own.failure.as_deref().map(line),
         "result_html": result_html, "result_text": result_text, "turns": turns(run, &w),
         "documents": shown_documents(run), "shares": shares(run, &w), "timeline": shown_timeline(run),
         "surroundings": surroundings(run, &w), "effect_count": run.effects.len(),
-        "effects": if many { Vec::new() } else { effects }, "effects_data": data,
+        "effects": if many { Vec::new() } else { effects }, "effect_parts": parts_of_data, "at_once": AT_ONCE,
     });
     let template = templates().get_template("page.html");
     let values = minijinja::Value::from(minijinja::value::Serde(&values));
     template.and_then(|template| template.render(values)).map_err(|error| cannot_be_written(&error))
+}
+
+/// Returns effects as what a script shows, with the line of the last.
+fn effects_as_data(effects: &[Value]) -> Value {
+    // In a script's text, only `<` could end it.
+    let data = serde_json::to_string(effects).unwrap_or_default().replace('<', "\\u003c");
+    json!({ "last": effects.last().map(|effect| &effect["line"]), "data": data })
 }
 
 /// The templates of all pages, compiled once.
@@ -146,11 +157,12 @@ fn figures(run: &RunHistory, w: &Value) -> Vec<Value> {
     let saved = budget::saved(&run.spent);
     let saved = saved.map(|saved| format!("{} {}", word(w, "saved"), budget::dollars_with_sign(saved)));
     let cached = if total.cached > 0 { format!(", {} {}", total.cached, word(w, "cached")) } else { String::new() };
-    let failed = if total.failed > 0 { format!("{} {}", total.failed, word(w, "failed")) } else { String::new() };
+    let counted = [("failed", total.failed), ("again", total.again)].into_iter().filter(|(_, count)| *count > 0);
+    let counted: Vec<String> = counted.map(|(name, count)| format!("{count} {}", word(w, name))).collect();
     let began = run.started.get(..MINUTE).unwrap_or(&run.started).replace('T', " ");
     let mut figures = vec![figure("began", began, format!("UTC · {}", run.run))];
     if total.calls + total.failed > 0 {
-        figures.push(figure("calls", total.calls.to_string(), failed));
+        figures.push(figure("calls", total.calls.to_string(), counted.join(", ")));
         figures.push(figure(
             "tokens",
             (total.input + total.output).to_string(),
@@ -188,7 +200,7 @@ fn parts(run: &RunHistory, own: &OwnPart, w: &Value) -> Vec<Value> {
     let has_documents = run.effects.iter().any(|effect| matches!(effect.kind.as_str(), "save" | "append"));
     let has_calls = run.effects.iter().any(|effect| effect.kind == "chat");
     let parts = [
-        ("asked", "asked", !params(run).is_empty()),
+        ("asked", "asked", params(run).iter().any(|param| param["main"] == true)),
         ("came-out", "came_out", !run.result.is_null() || !own.blocks.is_empty() || own.failure.is_some()),
         ("conversation", "conversation", true),
         ("documents", "documents", has_documents),
@@ -225,9 +237,14 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Who has spoken so far, each with a colour.
+/// What of the conversation so far is of use for what follows.
 #[derive(Default)]
-pub(super) struct Speakers(IndexMap<String, usize>);
+pub(super) struct Speakers {
+    /// Who has spoken, each with a colour.
+    colours: IndexMap<String, usize>,
+    /// The label of the last answer.
+    label: String,
+}
 
 impl Speakers {
     /// Returns what was said in an effect: by the flow, by a model whose words people saw, and by the person who answered.
@@ -241,8 +258,8 @@ impl Speakers {
         };
         let Some(markdown) = markdown.filter(|text| !text.is_empty()) else { return Vec::new() };
         let name = line(who.unwrap_or_default()).into_owned();
-        let next = self.0.len() % COLOURS + 1;
-        let colour = if who.is_some() { *self.0.entry(name.clone()).or_insert(next) } else { 0 };
+        let next = self.colours.len() % COLOURS + 1;
+        let colour = if who.is_some() { *self.colours.entry(person(&name).to_owned()).or_insert(next) } else { 0 };
         let options = request["options"].as_array().into_iter().flatten();
         let options: Vec<_> = options.filter_map(|option| option["label"].as_str()).map(line).collect();
         let options = options.join(" · ");
@@ -267,6 +284,11 @@ impl Speakers {
                 true => (effect.line.to_string(), line(markdown).into_owned()),
                 false => (format!("{}-answer", effect.line), String::new()),
             };
+            // What each answer is asked by in the same words says nothing after the first.
+            let label = if label == self.label { String::new() } else { label };
+            if !label.is_empty() {
+                self.label.clone_from(&label);
+            }
             turns.push(json!({
                 "line": id, "class": "you", "who": w["you"], "initials": initials(word(w, "you")), "colour": 0,
                 "label": label, "html": plain(&answer), "options": "",
@@ -287,10 +309,19 @@ fn plain(text: &str) -> String {
     format!("<p>{}</p>", escaped.replace('\n', "<br>"))
 }
 
+/// Returns who speaks: a name may have the number of the turn behind it, and is that of the same person.
+fn person(name: &str) -> &str {
+    match name.rsplit_once(" #") {
+        Some((person, number)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => person,
+        _ => name,
+    }
+}
+
 /// Returns the first letters of the first two words of a name.
 fn initials(name: &str) -> String {
-    let words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.take(2).filter_map(|word| word.chars().next()).flat_map(char::to_uppercase).collect()
+    let is_between = |c: char| !c.is_alphanumeric() && !['\'', '’'].contains(&c);
+    let words = person(name).split(is_between).filter_map(|word| word.chars().find(|c| c.is_alphanumeric()));
+    words.take(2).flat_map(char::to_uppercase).collect()
 }
 
 fn shown_documents(run: &RunHistory) -> Vec<Value> {
@@ -312,7 +343,8 @@ fn shown_documents(run: &RunHistory) -> Vec<Value> {
             "content": bounded(&document.content), "changes": changes.collect::<Vec<_>>(),
         })
     });
-    documents.collect()
+    let (rows, whole): (Vec<Value>, Vec<Value>) = documents.partition(|document| document["rows"] == true);
+    whole.into_iter().chain(rows).collect()
 }
 
 /// Returns the address of an effect on the page: what stands in the conversation already has its own there.
@@ -367,10 +399,37 @@ fn surroundings(run: &RunHistory, w: &Value) -> Vec<Value> {
         ("torn", json!(Some(run.torn).filter(|bytes| *bytes > 0))),
     ];
     let facts = facts.into_iter().filter(|(_, value)| !is_empty(value));
-    facts.map(|(name, value)| json!({ "name": w[name], "value": clean(&readable(&value)) })).collect()
+    facts.map(|(name, value)| json!({ "name": w[name], "value": clean(&told(&value)) })).collect()
 }
 
-pub(super) fn shown_effect(effect: &RecordedEffect, w: &Value, texts: &mut ShownTexts) -> Value {
+/// Returns what a request is about, in a few words.
+fn told_of(effect: &RecordedEffect) -> Option<String> {
+    let request = &effect.request;
+    let of = |value: &Value, name: &str| value[name].as_str().map(str::to_owned);
+    let said = ["markdown", "prompt", "path", "title"].iter().find_map(|name| of(request, name));
+    let command =
+        || of(&request["run"], "shell").or_else(|| request["run"]["argv"].as_array().map(|argv| told(&json!(argv))));
+    // What was written or read, or where nobody knows, of which kind.
+    let document = || of(&effect.outcome, "path").or_else(|| of(request, "collection"));
+    said.or_else(|| of(request, "op")).or_else(command).or_else(document)
+}
+
+/// Returns a value as people would write it down: names with their values, lists with commas.
+fn told(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let members = members.iter().map(|(name, value)| match value {
+                Value::Object(_) => format!("{name}: {}", told(value).replace('\n', ", ")),
+                _ => format!("{name}: {}", told(value)),
+            });
+            members.collect::<Vec<_>>().join("\n")
+        }
+        Value::Array(items) => items.iter().map(|item| told(item).replace('\n', ", ")).collect::<Vec<_>>().join(", "),
+        other => readable(other),
+    }
+}
+
+pub(super) fn shown_effect(effect: &RecordedEffect, texts: &mut ShownTexts) -> Value {
     let id = if is_spoken(effect) { format!("effect{}", effect.line) } else { format!("e{}", effect.line) };
     let request = readable(&texts.once(&effect.request, &id));
     let (outcome, class) = match (&effect.failure, effect.ended) {
@@ -382,16 +441,15 @@ pub(super) fn shown_effect(effect: &RecordedEffect, w: &Value, texts: &mut Shown
         false => effect.failure["message"].as_str().map(excerpt),
         true => effect.outcome["text"].as_str().or(effect.outcome.as_str()).map(excerpt),
     };
-    let said = ["markdown", "prompt", "path", "op"].iter().find_map(|name| effect.request[*name].as_str());
+    let brief = brief.or_else(|| told_of(effect).map(|told| excerpt(&told)));
     let time = time_of_day(effect.began);
     json!({
         "id": id,
-        "line": effect.line, "kind": effect.kind, "time": time,
+        "line": effect.line, "kind": effect.kind, "time": time, "quiet": QUIET.contains(&effect.kind.as_str()),
         "who": line(effect.label.as_deref().unwrap_or(if effect.scope == "/" { "" } else { &effect.scope })),
-        "class": class, "brief": brief.or_else(|| said.map(excerpt)).unwrap_or_default(),
+        "class": class, "brief": brief.unwrap_or_default(),
         "request": bounded(&request), "outcome": bounded(&outcome),
         "took": if effect.duration() > 0 { duration(effect.duration()) } else { String::new() },
-        "titles": [w["request"], w["outcome"]],
     })
 }
 

@@ -1,8 +1,9 @@
 //! Markdown of others as HTML. It brings no HTML, no pictures from elsewhere, and no addresses but those of pages and mail;
 //! what a link hides is shown beside it.
 
-use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, html};
 
+use super::blocks::diff_class;
 use crate::model::text::clean;
 
 /// What an address may begin with.
@@ -15,10 +16,32 @@ pub(super) fn html(markdown: &str) -> String {
     let mut out = String::with_capacity(markdown.len() * 3 / 2);
     // The address of each open link that is not kept, or a picture's.
     let mut hidden: Vec<Option<String>> = Vec::new();
-    let events = Parser::new_ext(&markdown, options).flat_map(|event| shown(event, &mut hidden));
+    let mut diff: Option<String> = None;
+    let events = Parser::new_ext(&markdown, options).flat_map(|event| match (event, &mut diff) {
+        (Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))), None) if info.as_ref() == "diff" => {
+            diff = Some(String::new());
+            Vec::new()
+        }
+        (Event::Text(text), Some(diff)) => {
+            diff.push_str(&text);
+            Vec::new()
+        }
+        (Event::End(TagEnd::CodeBlock), Some(text)) => {
+            let lines: String = text.trim_end().lines().map(diff_line).collect();
+            diff = None;
+            vec![Event::Html(format!("<pre class=\"diff\" tabindex=\"0\">{lines}</pre>\n").into())]
+        }
+        (other, _) => shown(other, &mut hidden),
+    });
     html::push_html(&mut out, events);
     // What can be scrolled can be reached by the keyboard. A text has no `<` of its own any more.
     out.replace("<pre>", "<pre tabindex=\"0\">")
+}
+
+/// Returns a line of a unified diff as HTML of this program's own.
+fn diff_line(line: &str) -> String {
+    let text = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    format!("<span class=\"{}\">{text}</span>", diff_class(line))
 }
 
 /// Returns what is shown in the place of an event.
@@ -94,5 +117,9 @@ mod tests {
         assert_eq!(html("[go](https://x.test/)"), "<p><a href=\"https://x.test/\">go</a> (https://x.test/)</p>\n");
         assert_eq!(html("<https://x.test/>"), "<p><a href=\"https://x.test/\">https://x.test/</a></p>\n");
         assert_eq!(html("# Head"), "<h4>Head</h4>\n");
+        assert_eq!(
+            html("```diff\n-a <b>\n+c\n```"),
+            "<pre class=\"diff\" tabindex=\"0\"><span class=\"old\">-a &lt;b&gt;</span><span class=\"new\">+c</span></pre>\n"
+        );
     }
 }

@@ -9,8 +9,9 @@ use super::history::RunHistory;
 pub(super) const WIDTH: f64 = 1000.0;
 /// The height of a row.
 const ROW: f64 = 22.0;
-/// The most rows; what more tasks did stands in the table.
+/// The most rows, and the most bars: the longest ones. What more there is stands in the list of effects.
 const ROWS: usize = 60;
+const BARS: usize = 1_000;
 /// The narrowest bar that can be seen and pointed at.
 const NARROWEST: f64 = 2.0;
 
@@ -19,7 +20,7 @@ pub(super) struct Timeline {
     pub height: f64,
     pub bars: Vec<Bar>,
     pub gaps: Vec<f64>,
-    /// The tasks that have no row.
+    /// The effects that have no bar.
     pub left_out: usize,
 }
 
@@ -40,7 +41,7 @@ pub(super) struct Bar {
 
 /// Returns the timeline of a run; `None` where nothing took time.
 pub(super) fn of(run: &RunHistory) -> Option<Timeline> {
-    let lasting: Vec<_> = run.effects.iter().filter(|effect| effect.duration() > 0).collect();
+    let mut lasting: Vec<_> = run.effects.iter().filter(|effect| effect.duration() > 0).collect();
     let time = BusyTime::new(
         lasting
             .iter()
@@ -51,9 +52,15 @@ pub(super) fn of(run: &RunHistory) -> Option<Timeline> {
         return None;
     }
     let scale = WIDTH / time.length();
+    let mut left_out = lasting.len().saturating_sub(BARS);
+    if left_out > 0 {
+        lasting.sort_by_key(|effect| std::cmp::Reverse(effect.duration()));
+        lasting.truncate(BARS);
+        lasting.sort_by_key(|effect| effect.line);
+    }
     // The moment at which each row is free again.
     let mut rows: Vec<u64> = Vec::new();
-    let (mut bars, mut left_out) = (Vec::new(), 0);
+    let mut bars = Vec::new();
     for effect in lasting {
         let ended = effect.began + effect.duration();
         let row = match rows.iter().position(|free| *free <= effect.began) {

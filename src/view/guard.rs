@@ -14,7 +14,8 @@ use super::View;
 const HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
     ("x-content-type-options", "nosniff"),
-    ("referrer-policy", "no-referrer"),
+    // With `no-referrer`, a browser would not say either that it is this page that sends an answer.
+    ("referrer-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
     ("cross-origin-opener-policy", "same-origin"),
     ("content-security-policy", "frame-ancestors 'none'"),

@@ -18,6 +18,8 @@ const LIST: &str = include_str!("templates/list.html");
 const QUESTIONS: &str = include_str!("templates/questions.html");
 /// The most runs that a list shows.
 const MOST: usize = 200;
+/// How much of a time tells the minute.
+const MINUTE: usize = "2026-01-09T10:30".len();
 /// The statuses that a list can be narrowed to.
 const STATUSES: [&str; 7] = ["done", "failed", "waiting", "interrupted", "stopped", "running", "broken"];
 
@@ -74,7 +76,8 @@ fn row(run: &ListedRun) -> Value {
     let summary = &run.summary;
     let cost = summary.cost.filter(|cost| *cost > 0.0).map(budget::dollars_with_sign);
     json!({
-        "id": line(&run.id), "flow": line(&summary.flow), "status": run.status(), "started": summary.started.replace('T', " "),
+        "id": line(&run.id), "flow": line(&summary.flow), "status": run.status(),
+        "started": summary.started.get(..MINUTE).unwrap_or(&summary.started).replace('T', " "),
         "topic": line(&summary.topic), "calls": summary.calls, "cost": cost, "parent": summary.parent.as_deref().map(line),
         "tags": run.tags.iter().map(|tag| line(tag)).collect::<Vec<_>>(),
         "foreign": run.origin != Origin::Own, "why": run.failure.as_ref().map(|failure| line(&failure.message).into_owned()),

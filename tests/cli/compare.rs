@@ -249,6 +249,79 @@ fn who_prefers_what_stands_first_decides_nothing_and_neither_do_a_few_verdicts()
     assert!(told.stdout.contains("--judge MODEL names who reads them"), "{told:?}");
 }
 
+/// What a flow brings as two texts. One of them may be short, and an option says what it must be like.
+const HELP: &str = r#"
+local llm = require("@nietz/llm")
+local nietz = require("@nietz")
+return nietz.flow {
+  name = "help", summary = "Helps", host_api = 2, permissions = { llm = true },
+  params = {
+    question = { type = "string", positional = true, required = true },
+    reader = { type = "string", default = "anybody" }, tone = { type = "string", default = "plain" },
+  },
+  run = function(ctx)
+    local answer = llm.chat { prompt = "Answer: " .. ctx.params.question }
+    local caution = llm.chat { prompt = "What to look out for: " .. ctx.params.question }
+    return { answer = answer.text, caution = caution.text }
+  end,
+}"#;
+
+#[test]
+fn texts_of_several_fields_are_judged_by_field_and_as_a_whole() {
+    let answer = "Take the second road at the church, which is longer and has no stairs at all.";
+    let server = ModelServer::start(move |request| {
+        let model = request.body["model"].as_str().unwrap_or_default().to_owned();
+        let prompt = request.prompt();
+        let response = match (model.as_str(), prompt.starts_with("Answer")) {
+            ("judge", _) => {
+                let good_first = prompt.find("Mind the stairs").unwrap_or(0) < prompt.find("None.").unwrap_or(0);
+                let good = if good_first { "A" } else { "B" };
+                let parts = json!({ "answer": "tie", "caution": good });
+                Response::text(json!({ "reason": "One warns.", "parts": parts, "better": good }).to_string())
+            }
+            ("careless-2", true) => Response::text(format!("As CARELESS-2 says: {answer}")),
+            (_, true) => Response::text(answer),
+            ("careless-2", false) => Response::text("None."),
+            _ => Response::text("Mind the stairs behind the mill, where somebody falls each winter: they are icy."),
+        };
+        response.usage(500, 50)
+    });
+    let env = Env::with(&server).flow("help", HELP).config(PRICES);
+    for name in ["run0", "run1"] {
+        let words = ["help", &format!("How do I get up there, {name}?"), "--reader", "a walker of eighty"];
+        env.run(words).var("NIETZ_RUN", name).go().exits(0);
+    }
+    let runs = ["run0".to_owned(), "run1".to_owned()];
+    let all = compare(&env, &runs, &["--models", "openai/careless-2", "--judge", "openai/judge"], 0);
+    let judged = &all["models"][0]["judged"];
+    let fields = json!({
+        "answer": { "better": 0, "ties": 2, "worse": 0 }, "caution": { "better": 0, "ties": 0, "worse": 2 },
+    });
+    assert_eq!((&judged["worse"], &judged["fields"]), (&json!(2), &fields), "{all}");
+    assert_eq!(all["models"][0]["each"][0]["judged"]["fields"], json!({ "answer": "tie", "caution": "worse" }));
+    let is_his = |request: &crate::support::model_server::Request| request.body["model"] == "judge";
+    let heard: Vec<_> = server.requests().into_iter().filter(is_his).collect();
+    assert_eq!(heard.len(), 4);
+    for request in heard {
+        let prompt = request.prompt();
+        // A short text stands where its longer one would, and what was given but not what is so anyway.
+        for part in ["## answer", "## caution\n\nNone.", "- reader: a walker of eighty", "As [model] says"] {
+            assert!(prompt.contains(part), "{part} is missing in {prompt}");
+        }
+        for part in ["plain", "CARELESS"] {
+            assert!(!prompt.contains(part), "{part} stands in {prompt}");
+        }
+    }
+    let told =
+        env.nietz(["compare", "run0", "--models", "openai/careless-2", "--judge", "openai/judge", "-o", "page.html"]);
+    let told = told.patient().go().exits(0).stdout;
+    assert!(
+        told.contains("texts by field: answer: better 0, alike 1, worse 0; caution: better 0, alike 0, worse 1"),
+        "{told}"
+    );
+    assert!(env.read("page.html").contains("answer: alike<br>caution: worse"));
+}
+
 /// Asks in words of the model's own, twice.
 const TALK: &str = r#"
 local llm = require("@nietz/llm")

@@ -273,12 +273,18 @@ fn what_others_wrote_is_never_markup() {
 fn markdown_fits_a_pull_request() {
     let env = ran("tea", "us all, @ada", "Brew it *slowly*.");
     let markdown = env.nietz(["report", "--markdown"]).go().exits(0).stdout;
-    let (head, rest) = markdown.split_once(" of 20").expect("the date stands behind the run");
+    let (head, rest) = markdown.split_once(" · 20").expect("the date stands behind the run");
     let rest = rest.split_once('\n').expect("lines follow").1;
     assert_snapshot!(format!("{head}\n{rest}"), @r#"
     ## two: tea
 
-    done, 1 calls, 107 tokens · run `r1`
+    done · Model calls: 1, Tokens: 107 · `r1`
+
+    ### What came out
+
+    - at: 2026-01-09T10:30:00Z
+
+    ### Conversation
 
     **Ada**
 
@@ -314,6 +320,24 @@ fn json_is_what_its_schema_says() {
 }
 
 #[test]
+fn what_broke_off_and_was_asked_again_is_counted() {
+    let calls = std::sync::atomic::AtomicUsize::new(0);
+    let server = ModelServer::start(move |_| {
+        let reply = Response::text("Brew it slowly, and then wait for it.").usage(100, 7);
+        match calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            // Behind the first piece.
+            0 => reply.cut_after(330),
+            _ => reply,
+        }
+    });
+    let env = Env::with(&server).flow("two", FLOW);
+    env.run(["two", "tea"]).stdin("us all\n").go().exits(0);
+    let json: Value = serde_json::from_str(&env.nietz(["report", "--json"]).go().exits(0).stdout).expect("JSON");
+    assert_eq!((&json["cost"][0]["calls"], &json["cost"][0]["again"]), (&1.into(), &1.into()), "{json}");
+    assert!(page(&env).contains("1 broken off and asked again"));
+}
+
+#[test]
 fn a_flow_s_own_part_that_cannot_be_shown_is_said_and_the_rest_stays() {
     for (broken, why) in [
         ("error(\"no figures\")", "no figures"),
@@ -344,7 +368,9 @@ fn a_very_long_run_is_data_with_one_script_that_the_page_s_policy_names() {
     let env = Env::new().flow("long", flow);
     env.run(["long"]).go().exits(0);
     let page = page(&env);
-    assert_eq!(page.matches("<script").count(), 2, "the data and the script that shows it");
-    assert_eq!(page.matches("</script>").count(), 2);
+    let data = page.matches("<script type=\"application/json\">").count();
+    assert!(data > 5, "what is not on the screen is read later: {data}");
+    assert_eq!(page.matches("<script").count(), data + 1, "the data and the script that shows it");
+    assert_eq!(page.matches("</script>").count(), data + 1);
     assert!(page.contains("; script-src 'sha256-"), "the policy names it");
 }

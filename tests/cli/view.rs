@@ -118,7 +118,7 @@ fn a_list_and_a_page_are_shown_and_nothing_but_the_token_opens_them() {
     for part in ["<strong>tea", "Asked", "data-events=\"r1/events?after=", "Which colour?", "connect-src 'self'"] {
         assert!(page.contains(part), "{part} is missing: {page}");
     }
-    for header in ["cache-control: no-store", "referrer-policy: no-referrer", "x-content-type-options: nosniff"] {
+    for header in ["cache-control: no-store", "referrer-policy: same-origin", "x-content-type-options: nosniff"] {
         assert!(page.contains(header), "{header}: {page}");
     }
     // Another name that leads here, another page that asks, another token, and what is no run.

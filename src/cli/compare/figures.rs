@@ -37,6 +37,22 @@ impl Preference {
     }
 }
 
+/// What a judge said of a pair of texts.
+#[derive(Clone, Debug)]
+pub(super) struct Judged {
+    pub preference: Preference,
+    /// Its reasons, in the order of its calls.
+    pub why: Vec<String>,
+    /// What it said of each field, where there are several.
+    pub parts: Vec<(String, Preference)>,
+}
+
+impl Judged {
+    pub(super) fn without_a_call(preference: Preference) -> Judged {
+        Judged { preference, why: Vec::new(), parts: Vec::new() }
+    }
+}
+
 /// One run beside the recorded one.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
@@ -52,8 +68,8 @@ pub(super) struct Compared {
     /// The longer texts that are the same, and all.
     pub same_texts: usize,
     pub texts: usize,
-    /// What the judge said of the longer texts, if there is one, and why.
-    pub judged: Option<(Preference, Vec<String>)>,
+    /// What the judge said of the longer texts, if there is one.
+    pub judged: Option<Judged>,
     /// The checks that hold, all that held in the recorded run, and those of them that do not hold any more.
     pub held: usize,
     pub checks: usize,
@@ -67,7 +83,9 @@ pub(super) struct Compared {
 
 impl Compared {
     pub(super) fn of(recorded: &Outcome, other: &Outcome) -> Compared {
-        let mut compared = Compared { status: other.status.clone(), text: other.text(), ..Compared::default() };
+        let fields: BTreeSet<&str> = recorded.text_fields().union(&other.text_fields()).copied().collect();
+        let (status, text) = (other.status.clone(), other.text(&fields));
+        let mut compared = Compared { status, text, ..Compared::default() };
         let places: BTreeSet<&String> = recorded.values.keys().chain(other.values.keys()).collect();
         let nothing = Value::Null;
         for place in places {
@@ -138,10 +156,12 @@ pub(super) struct Figures {
     pub texts: usize,
     pub held: usize,
     pub checks: usize,
-    /// How often the judge found its texts better, neither, and worse.
+    /// How often the judge found its texts better, neither, and worse; in the order of [`Preference`].
     pub judged: [usize; 3],
     /// The least of three shares: of fields that are the same, of checks that hold, of judged texts that are no worse.
     pub share: Figure,
+    /// The same of each field with texts, where there are several.
+    pub judged_parts: BTreeMap<String, [usize; 3]>,
     /// From -1, where its texts were worse each time, to 1.
     pub preference: Figure,
     /// How much dearer and slower it is than what was recorded.
@@ -159,7 +179,11 @@ impl Figures {
             interval: draws::interval(&groups, figure),
         };
         let judged =
-            |wanted| all.iter().filter_map(|one| one.judged.as_ref()).filter(|(said, _)| *said == wanted).count();
+            |wanted| all.iter().filter_map(|one| one.judged.as_ref()).filter(|said| said.preference == wanted).count();
+        let mut judged_parts: BTreeMap<String, [usize; 3]> = BTreeMap::new();
+        for (name, preference) in all.iter().filter_map(|one| one.judged.as_ref()).flat_map(|said| &said.parts) {
+            judged_parts.entry(name.clone()).or_default()[*preference as usize] += 1;
+        }
         Figures {
             done: all.iter().filter(|one| one.status == "done").count(),
             runs: all.len(),
@@ -170,6 +194,7 @@ impl Figures {
             held: sum(|one| one.held),
             checks: sum(|one| one.checks),
             judged: [Preference::Better, Preference::Tie, Preference::Worse].map(judged),
+            judged_parts,
             share: figure(share),
             preference: figure(preference),
             dearer: figure(dearer),
@@ -205,7 +230,7 @@ fn share(all: &[&Compared]) -> Option<f64> {
         (whole > 0).then(|| all.iter().map(|one| some(one)).sum::<usize>() as f64 / whole as f64)
     };
     let no_worse =
-        |one: &Compared| usize::from(one.judged.as_ref().is_some_and(|(said, _)| *said != Preference::Worse));
+        |one: &Compared| usize::from(one.judged.as_ref().is_some_and(|said| said.preference != Preference::Worse));
     let parts = [
         part(|one| one.same, |one| one.fields),
         part(|one| one.held, |one| one.checks),
@@ -215,7 +240,8 @@ fn share(all: &[&Compared]) -> Option<f64> {
 }
 
 fn preference(all: &[&Compared]) -> Option<f64> {
-    let points: Vec<f64> = all.iter().filter_map(|one| one.judged.as_ref()).map(|(said, _)| said.points()).collect();
+    let points: Vec<f64> =
+        all.iter().filter_map(|one| one.judged.as_ref()).map(|said| said.preference.points()).collect();
     (!points.is_empty()).then(|| points.iter().sum::<f64>() / points.len() as f64)
 }
 
@@ -266,7 +292,7 @@ mod tests {
     fn a_few_verdicts_are_none_and_many_that_go_both_ways_are_none_either() {
         let said = |said: Preference, run: usize| Compared {
             run: run.to_string(),
-            judged: Some((said, Vec::new())),
+            judged: Some(Judged::without_a_call(said)),
             ..Compared::default()
         };
         let all = |verdicts: &[Preference]| {

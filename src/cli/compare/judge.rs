@@ -2,13 +2,16 @@
 
 use std::ffi::OsString;
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::inputs::Recorded;
 use super::kept::{Kept, Wanted};
 use crate::error::{Code, Failure, Result};
 use crate::model::digest::Digest;
+use crate::model::param::ParamKind;
 use crate::model::text::excerpt;
-use crate::report::RunHistory;
 
 /// The flow that asks the judge.
 const FLOW: &str = "bundled:flows/compare/judge.lua";
@@ -26,6 +29,9 @@ pub(super) struct JudgedText {
     pub two: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
+    /// The names of the parts that two texts have, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
 }
 
 impl JudgedText {
@@ -50,6 +56,9 @@ pub(super) struct Verdict {
     pub verdict: String,
     /// Its reasons, one for each call.
     pub why: Vec<String>,
+    /// What it said of each part, in the same words.
+    #[serde(default)]
+    pub parts: IndexMap<String, String>,
 }
 
 pub(super) struct Judge<'a> {
@@ -109,11 +118,17 @@ pub(super) fn blind(text: &str, models: &[&str]) -> String {
     names.fold(text.to_owned(), |text, name| without(&text, name))
 }
 
-/// Returns a text without a name, where it stands by itself and is no part of another word.
+/// Returns a text without a name, where it stands by itself and is no part of another word. Large letters are as small ones, but
+/// not in a name that may be a word: it would take that word out of texts.
 fn without(text: &str, name: &str) -> String {
     let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
     let (mut out, mut from) = (String::with_capacity(text.len()), 0);
-    for (at, found) in text.match_indices(name) {
+    // Letters beyond ASCII keep their bytes, so a place in one is that place in the other.
+    let read = |text: &str| match name.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        true => text.to_owned(),
+        false => text.to_ascii_lowercase(),
+    };
+    for (at, found) in read(text).match_indices(&read(name)) {
         let (before, behind) = (&text[..at], &text[at + found.len()..]);
         if !before.ends_with(is_of_word) && !behind.starts_with(is_of_word) {
             out.push_str(&text[from..at]);
@@ -124,13 +139,33 @@ fn without(text: &str, name: &str) -> String {
     out + &text[from..]
 }
 
-/// Returns what a run was asked, in the words of who asked.
-pub(super) fn asked(history: &RunHistory) -> String {
+/// Returns what a run was asked, in the words of who asked: what it is about, what else was given, and answers to its questions.
+pub(super) fn asked(recorded: &Recorded) -> Result<String> {
+    let history = &recorded.history;
+    let topic = history.topic();
+    let declared = &recorded.session.flow.command(history.command.as_deref())?.params;
+    let given = history.params.as_object().into_iter().flatten().filter_map(|(name, value)| {
+        let param = declared.get(name)?;
+        let is_said = matches!(param.kind, ParamKind::String | ParamKind::Integer | ParamKind::Number);
+        let is_new = param.default.as_ref() != Some(value) && value.as_str() != Some(topic);
+        (is_said && is_new).then(|| said(value)).flatten().map(|said| format!("- {name}: {said}"))
+    });
     let answers =
         history.effects.iter().filter(|effect| effect.kind == "ask").filter_map(|effect| effect.outcome.as_str());
     let answers = answers.filter(|answer| !answer.trim().is_empty()).map(|answer| format!("- {answer}"));
-    let said: Vec<String> = std::iter::once(history.topic().to_owned()).chain(answers).collect();
-    said.join("\n")
+    let all: Vec<String> = std::iter::once(topic.to_owned()).chain(given).chain(answers).collect();
+    Ok(all.join("\n"))
+}
+
+/// Returns a param's value as a person would say it; nothing of one that says nothing.
+fn said(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        Value::Array(items) => items.iter().filter_map(said).collect::<Vec<_>>().join(", "),
+        Value::Null | Value::Bool(_) | Value::Object(_) => String::new(),
+    };
+    (!text.trim().is_empty()).then_some(text)
 }
 
 #[cfg(test)]
@@ -141,6 +176,8 @@ mod tests {
     fn who_judges_reads_no_names_of_models() {
         assert_eq!(blind("I am gpt-x of openai/gpt-x.", &["openai/gpt-x", "anthropic/o3"]), "I am [model] of [model].");
         assert_eq!(blind("o3 stands", &["anthropic/o3", ""]), "o3 stands");
+        assert_eq!(blind("Été: as GPT-X says", &["openai/gpt-x"]), "Été: as [model] says");
+        assert_eq!(blind("Better not, says better", &["openai/better"]), "Better not, says [model]");
         assert_eq!(blind("the latest test, tested", &["openai/test"]), "the latest [model], tested");
     }
 }

@@ -1,6 +1,6 @@
 //! What came out of a run, as far as it is held against others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -47,14 +47,40 @@ impl Outcome {
         Ok(outcome)
     }
 
-    /// Returns its long texts as one, each below its place.
-    pub(super) fn text(&self) -> String {
+    /// Returns the names of the fields that its long texts stand in or below; it is empty for a text that is all of it.
+    pub(super) fn text_fields(&self) -> BTreeSet<&str> {
         let texts = self.values.iter().filter(|(_, value)| is_text(value));
-        let texts = texts.map(|(place, value)| match place.as_str() {
-            "" => value.as_str().unwrap_or_default().to_owned(),
-            place => format!("## {}\n\n{}", place.trim_start_matches('/'), value.as_str().unwrap_or_default()),
-        });
-        texts.collect::<Vec<_>>().join("\n\n")
+        texts.map(|(place, _)| field(place)).collect()
+    }
+
+    /// Returns the texts of these fields as one, each below its name, with the short ones beside them: what a long one is about
+    /// may stand there, and what is long in one run may be short in another.
+    pub(super) fn text(&self, fields: &BTreeSet<&str>) -> String {
+        let mut out = String::new();
+        for name in fields {
+            let mut texts: Vec<(&String, &str)> = self
+                .values
+                .iter()
+                .filter(|(place, _)| field(place) == *name)
+                .filter_map(|(place, value)| Some((place, value.as_str()?)))
+                .collect();
+            // The tenth of a list is not the one behind the first.
+            texts.sort_by_cached_key(|(place, _)| {
+                place.split('/').map(|part| (part.parse().unwrap_or(u64::MAX), part.to_owned())).collect::<Vec<_>>()
+            });
+            if !out.is_empty() {
+                out += "\n\n";
+            }
+            if !name.is_empty() && !texts.is_empty() {
+                out += &format!("## {name}\n\n");
+            }
+            let texts = texts.into_iter().map(|(place, text)| match place.splitn(3, '/').nth(2) {
+                Some(below) => format!("{below}: {text}"),
+                None => text.to_owned(),
+            });
+            out += &texts.collect::<Vec<_>>().join("\n\n");
+        }
+        out
     }
 
     /// Returns all of it as one text, for a judge who is asked about it.
@@ -66,6 +92,11 @@ impl Outcome {
         });
         lines.collect::<Vec<_>>().join("\n")
     }
+}
+
+/// Returns the name of the field that a value stands in or below.
+fn field(place: &str) -> &str {
+    place.split('/').nth(1).unwrap_or_default()
 }
 
 pub(super) fn is_text(value: &Value) -> bool {

@@ -37,7 +37,7 @@ pub(super) fn write(machine: &Machine, args: &CompareArgs, bases: &[Base], all: 
             status: base.outcome.status.clone(),
             money: base.outcome.cost.map(budget::dollars_with_sign),
             milliseconds: base.outcome.milliseconds,
-            text: base.outcome.text(),
+            text: base.outcome.text(&base.outcome.text_fields()),
             ..ComparedSide::default()
         };
         let id = &base.recorded.id;
@@ -69,10 +69,14 @@ fn side(model: &str, repeat: u32, one: &Compared) -> ComparedSide {
         money: one.cost[1].map(budget::dollars_with_sign),
         milliseconds: one.milliseconds[1],
         lost: one.lost.clone(),
-        checks: Some(of(one.held, one.checks)),
+        checks: (one.checks > 0).then(|| of(one.held, one.checks)),
         different: one.different.clone(),
-        fields: Some(of(one.same, one.fields)),
-        judged: one.judged.as_ref().map(|(said, why)| Judgement { verdict: said.name(), why: why.clone() }),
+        fields: (one.fields > 0).then(|| of(one.same, one.fields)),
+        judged: one.judged.as_ref().map(|said| Judgement {
+            verdict: said.preference.name(),
+            why: said.why.clone(),
+            fields: said.parts.iter().map(|(name, said)| (name.clone(), said.name())).collect(),
+        }),
         text: one.text.clone(),
     }
 }

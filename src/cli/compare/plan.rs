@@ -57,9 +57,9 @@ pub(super) fn show(args: &CompareArgs, kept: &Kept<'_>, judge: Option<&Judge<'_>
         }
     };
     for base in bases {
-        judge
-            .into_iter()
-            .for_each(|judge| read(judge, judged::check_questions(&base.recorded, None, &base.outcome), true));
+        if let Some(judge) = judge {
+            read(judge, judged::check_questions(&base.recorded, None, &base.outcome)?, true);
+        }
     }
     for model in &args.models {
         let mut takes = Takes { cost: Some(0.0), ..Takes::default() };
@@ -82,14 +82,13 @@ pub(super) fn show(args: &CompareArgs, kept: &Kept<'_>, judge: Option<&Judge<'_>
                     // Texts that are not there yet are taken to be as long.
                     let other = forked.as_ref().unwrap_or(&base.outcome);
                     let onto = done.as_ref().and_then(|done| done.model.as_deref());
-                    let questions = judged::check_questions(&base.recorded, onto.or(Some(model.as_str())), other);
+                    let questions = judged::check_questions(&base.recorded, onto.or(Some(model.as_str())), other)?;
                     read(judge, questions, done.is_some());
-                    let (one, two) = (base.outcome.text(), other.text());
-                    let models = [history.model.as_deref(), onto];
-                    let pair = judged::pair(&base.recorded, &one, models, &two);
-                    let is_judged =
-                        !one.is_empty() && !two.is_empty() && (pair.two.as_ref() != Some(&pair.one) || done.is_none());
-                    read(judge, is_judged.then_some(pair).into_iter().collect(), done.is_some());
+                    let pair = match done.is_some() {
+                        true => judged::pair(&base.recorded, (&base.outcome, other), onto)?,
+                        false => judged::likely_pair(&base.recorded, &base.outcome)?,
+                    };
+                    read(judge, pair.into_iter().collect(), done.is_some());
                 }
             }
         }

@@ -31,6 +31,9 @@ pub(super) fn json(args: &CompareArgs, all: &[OfModel<'_>]) -> Result<()> {
             "judged": args.judge.as_ref().map(|judge| json!({
                 "judge": judge, "better": better, "ties": ties, "worse": worse, "preference": figures.preference.value,
                 "interval": pair(figures.preference), "verdict": figures.verdict().map(Preference::name),
+                "fields": figures.judged_parts.iter().map(|(name, [better, ties, worse])| {
+                    (name.clone(), json!({ "better": better, "ties": ties, "worse": worse }))
+                }).collect::<serde_json::Map<_, _>>(),
             })),
             "lost": compared.iter().flat_map(|one| &one.lost).collect::<Vec<_>>(),
             "different": compared.iter().flat_map(|one| &one.different).collect::<Vec<_>>(),
@@ -45,7 +48,10 @@ fn each(one: &Compared) -> Value {
     json!({
         "run": one.run, "number": one.number, "status": one.status, "same": one.same, "fields": one.fields, "lost": one.lost,
         "different": one.different, "dearer": one.dearer(), "slower": one.slower(),
-        "judged": one.judged.as_ref().map(|(said, why)| json!({ "verdict": said.name(), "why": why })),
+        "judged": one.judged.as_ref().map(|said| json!({
+            "verdict": said.preference.name(), "why": said.why,
+            "fields": said.parts.iter().map(|(name, said)| (name.clone(), said.name().into())).collect::<serde_json::Map<_, _>>(),
+        })),
     })
 }
 
@@ -89,14 +95,22 @@ pub(super) fn findings(model: &OfModel<'_>, w: &Value) -> Vec<(&'static str, Str
             Some(_) => "texts_worse",
             None => "texts_no_verdict",
         };
-        let named = |name: &str, count: usize| format!("{} {count}", w[name].as_str().unwrap_or(name));
-        let counts = [named("better", better), named("alike", ties), named("worse", worse)].join(", ");
         let interval = figures.preference.interval.map(|(least, most)| format!(" ({least:.2} to {most:.2})"));
-        found.push((word, counts + &interval.unwrap_or_default()));
+        found.push((word, counts(w, [better, ties, worse]) + &interval.unwrap_or_default()));
+        let parts = figures.judged_parts.iter();
+        let parts: Vec<String> =
+            parts.map(|(name, judged)| format!("{}: {}", line(name), counts(w, *judged))).collect();
+        found.extend((!parts.is_empty()).then(|| ("text_fields", parts.join("; "))));
     }
     let over = model.compared.iter().filter(|one| one.status != "done").count();
     found.extend((over > 0).then(|| ("not_done", of(over, runs))));
     found
+}
+
+/// Returns how often a judge found better, neither, and worse, in words.
+fn counts(w: &Value, judged: [usize; 3]) -> String {
+    let named = |(name, count): (&str, usize)| format!("{} {count}", w[name].as_str().unwrap_or(name));
+    ["better", "alike", "worse"].into_iter().zip(judged).map(named).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn table(args: &CompareArgs, bases: &[Base], all: &[OfModel<'_>]) -> Result<()> {

@@ -70,8 +70,8 @@ impl OfferedArgs {
         if let Some(model) = &self.model {
             begin.push(format!("--model={}", clean(model)));
         }
-        let (workspace, environment) = (machine.workspace.clone(), machine.environment.clone());
-        let supervisor = Supervisor::new(machine.program()?, workspace, environment, machine.runs(), (begin, limits));
+        let environment = machine.environment.clone();
+        let supervisor = Supervisor::new(machine.program()?, place, environment, machine.runs(), (begin, limits));
         Ok((supervisor, offers))
     }
 

@@ -22,6 +22,8 @@ mod fork;
 mod front;
 mod generate;
 mod grants;
+#[cfg(feature = "editors")]
+mod install;
 mod listing;
 mod log;
 #[cfg(feature = "editors")]
@@ -91,6 +93,10 @@ enum Verb {
     Mcp(mcp::McpArgs),
     #[cfg(feature = "editors")]
     Acp(acp::AcpArgs),
+    #[cfg(feature = "editors")]
+    Install(install::InstallArgs),
+    #[cfg(feature = "editors")]
+    Uninstall(install::UninstallArgs),
     Verify(verify::VerifyArgs),
     Check(check::CheckArgs),
     Documents(documents::DocumentsArgs),
@@ -184,6 +190,10 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Mcp(args) => mcp::run(&machine, args),
         #[cfg(feature = "editors")]
         Verb::Acp(args) => acp::run(&machine, &args),
+        #[cfg(feature = "editors")]
+        Verb::Install(args) => install::install(&machine, &args),
+        #[cfg(feature = "editors")]
+        Verb::Uninstall(args) => install::uninstall(&machine, &args),
         Verb::Verify(args) => verify::run(&machine, &args),
         Verb::Check(args) => check::run(&machine, &args),
         Verb::Documents(args) => documents::run(&machine, &args),

@@ -7,6 +7,7 @@
 
 mod acp;
 mod form;
+mod install;
 mod mcp;
 mod offer;
 mod offers;
@@ -14,6 +15,7 @@ mod supervisor;
 mod transcript;
 
 pub(crate) use acp::{AcpOptions, InFolder, serve as serve_acp};
+pub(crate) use install::{Change, EditorClient, Scope};
 pub(crate) use mcp::{McpOptions, McpServer};
 pub(crate) use offers::{Offers, find};
 pub(crate) use supervisor::{Place, Supervisor};

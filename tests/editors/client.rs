@@ -129,6 +129,12 @@ impl Client {
         }
     }
 
+    /// Fills in a form that was left open.
+    pub(super) fn fill(&mut self, form: &Value, answer: &Value) {
+        let result = json!({ "action": "accept", "content": { "answer": answer } });
+        self.raw(&json!({ "jsonrpc": "2.0", "id": form["id"], "result": result }).to_string());
+    }
+
     fn take(&mut self, message: Value) {
         match (message["method"].as_str(), message["id"].as_u64()) {
             (Some("elicitation/create"), Some(_)) => {

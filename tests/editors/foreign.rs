@@ -90,7 +90,7 @@ fn drive(folder: &Path, client: &str, mode: &str, played: &Played) -> Value {
     });
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join(".ci/clients");
     let (program, script) = match client {
-        "python" => (folder.join("venv/bin/python3"), here.join("acp.py")),
+        "python" => (folder.join("venv/bin/python3"), here.join("python.py")),
         other => (PathBuf::from("/usr/bin/node"), here.join(format!("{other}.mjs"))),
     };
     let mut command = Command::new(program);
@@ -102,6 +102,16 @@ fn drive(folder: &Path, client: &str, mode: &str, played: &Played) -> Value {
     let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let last = said.lines().last().unwrap_or_default();
     serde_json::from_str(last).unwrap_or_else(|_| panic!("{client} {mode} {}: {said}\n{wrong}", played.flow))
+}
+
+/// What the one run came to, as its journal has it.
+fn result(env: &Env) -> Value {
+    let runs = std::fs::read_dir(env.path(".nietz/runs")).expect("there is a run").flatten();
+    let names: Vec<String> = runs.filter_map(|run| run.file_name().into_string().ok()).collect();
+    let runs: Vec<&String> = names.iter().filter(|name| !name.starts_with('.')).collect();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    let journal = super::journal(env, runs[0]);
+    journal.last().map(|last| last["end"]["result"].clone()).unwrap_or_default()
 }
 
 const FLOWS: [&str; 5] = ["brainstorm", "council", "debug", "shots-on-goal", "debug-memory"];
@@ -120,7 +130,8 @@ fn all(clients: &[(&str, &str)]) {
             let played = played(flow);
             let told = drive(&folder, client, mode, &played);
             let (member, end) = played.end;
-            assert_eq!(told["result"][member], end, "{client} {mode} {flow}: {told}");
+            let result = result(&played.env);
+            assert_eq!(result[member], end, "{client} {mode} {flow}: {told} {result}");
             assert!(played.server.chats() > 0);
             println!("{client} {mode}: {flow} came to `{end}` with {} questions", told["asked"]);
         }

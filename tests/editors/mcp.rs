@@ -178,14 +178,10 @@ fn a_call_that_is_cancelled_stops_its_run_which_can_go_on() {
     let server = ModelServer::start(move |_| Response::text("Well.").held_by(&held));
     let env = Env::with(&server).without("NIETZ_RUN").flow("talk", TALK);
     let mut client = Client::legacy(&env, &[], true);
-    client.answers = [json!("red")].into();
-    let id = client.send(
-        "tools/call",
-        json!({ "name": "flow_talk", "arguments": { "about": "tea" }, "_meta": { "progressToken": 1 } }),
-    );
-    while server.chats() == 0 {
-        client.until_told("notifications/progress");
-    }
+    let id = client.send("tools/call", json!({ "name": "flow_talk", "arguments": { "about": "tea" } }));
+    let form = client.until_asked();
+    client.fill(&form, &json!("red"));
+    assert!(server.wait_for_calls(1, std::time::Duration::from_secs(60)));
     client.notify("notifications/cancelled", json!({ "requestId": id, "reason": "the user" }));
     let run = loop {
         let listed = text(&client.call("runs", json!({})));

@@ -5,6 +5,7 @@ mod acp;
 mod client;
 mod foreign;
 mod hostile;
+mod install;
 mod kills;
 mod mcp;
 
@@ -38,8 +39,9 @@ pub(crate) fn talk() -> (ModelServer, Env) {
     (server, env)
 }
 
-/// The journal of a run, as lines.
+/// What the lines of a run's journal are.
 pub(crate) fn journal(env: &Env, run: &str) -> Vec<serde_json::Value> {
     let text = env.read(&format!(".nietz/runs/{run}/journal.jsonl"));
-    text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+    let line = |line| serde_json::from_str::<serde_json::Value>(line).expect("a line is JSON")["is"].clone();
+    text.lines().map(line).collect()
 }

@@ -109,8 +109,18 @@ fn refused(failure: &Failure) -> Error {
 
 impl Agent<'_> {
     async fn answer(&self, id: Value, method: String, params: Value) {
+        let known = params["sessionId"].as_str().map(str::to_owned);
         let answered = self.request(&method, params).await;
+        let opened = match (&answered, method.as_str()) {
+            (Ok(result), "session/new") => result["sessionId"].as_str().map(str::to_owned),
+            (Ok(_), "session/load" | "session/resume") => known,
+            _ => None,
+        };
         self.wire.reply(&id, answered);
+        // What can be typed is told behind the reply, which names the session.
+        if let Some(session) = opened.and_then(|id| self.session(&id).ok()) {
+            self.wire.notify("session/update", &session.commands());
+        }
     }
 
     async fn request(&self, method: &str, params: Value) -> Answered {
@@ -121,20 +131,17 @@ impl Agent<'_> {
                 let session = Session::new(self.folder(&cwd)?, format!("acp-{}", uuid::Uuid::new_v4().simple()), None);
                 let session = self.open(session);
                 let response = NewSessionResponse::new(session.id.clone()).modes(session.modes());
-                self.introduce(&session);
                 written(&response)
             }
             "session/load" => {
                 let LoadSessionRequest { cwd, session_id, .. } = read(params)?;
                 let session = self.load(&cwd, &session_id.0)?;
                 session.show_history(&self.wire).await;
-                self.introduce(&session);
                 written(&LoadSessionResponse::new().modes(session.modes()))
             }
             "session/resume" => {
                 let ResumeSessionRequest { cwd, session_id, .. } = read(params)?;
                 let session = self.load(&cwd, &session_id.0)?;
-                self.introduce(&session);
                 written(&ResumeSessionResponse::new().modes(session.modes()))
             }
             "session/list" => {
@@ -225,11 +232,6 @@ impl Agent<'_> {
                 .updated_at(run.summary.started.clone())
         });
         written(&ListSessionsResponse::new(sessions.collect()))
-    }
-
-    /// Tells the client what can be typed. It comes behind the reply, which names the session.
-    fn introduce(&self, session: &Rc<Session>) {
-        self.wire.notify("session/update", &session.commands());
     }
 }
 

@@ -376,9 +376,8 @@ fn arguments(offer: &Offer, text: &str) -> Result<Map<String, Value>, Failure> {
         (rest, own) = (rest[first.len()..].trim_start(), command);
     }
     while let Some(option) = rest.strip_prefix("--") {
-        let (word, behind) = option.split_once(char::is_whitespace).unwrap_or((option, ""));
+        let (name, value, behind) = option_in(option);
         rest = behind.trim_start();
-        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
         let (is_no, name) = name.strip_prefix("no-").map_or((false, name), |name| (true, name));
         let name = name.replace('-', "_");
         let Some(param) = own.params.get(&name) else {
@@ -408,4 +407,35 @@ fn arguments(offer: &Offer, text: &str) -> Result<Map<String, Value>, Failure> {
         None => return Err(wrong(format!("{} takes no text: {}", offer.name, excerpt(rest)))),
     }
     Ok(arguments)
+}
+
+/// Splits what begins with an option: its name, its value, which may stand in double quotes, and what is behind it.
+fn option_in(text: &str) -> (&str, Option<&str>, &str) {
+    let end = text.find(|letter: char| letter == '=' || letter.is_whitespace()).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let Some(value) = rest.strip_prefix('=') else { return (name, None, rest) };
+    if let Some((quoted, behind)) = value.strip_prefix('"').and_then(|quoted| quoted.split_once('"')) {
+        return (name, Some(quoted), behind);
+    }
+    let end = value.find(char::is_whitespace).unwrap_or(value.len());
+    (name, Some(&value[..end]), &value[end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::option_in;
+
+    #[test]
+    fn an_option_s_value_is_a_word_or_stands_in_quotes() {
+        for (text, split) in [
+            ("quick tea", ("quick", None, " tea")),
+            ("quick", ("quick", None, "")),
+            ("who=ada tea", ("who", Some("ada"), " tea")),
+            ("test=\"cargo test\" tea", ("test", Some("cargo test"), " tea")),
+            ("test=\"open tea", ("test", Some("\"open"), " tea")),
+            ("x= tea", ("x", Some(""), " tea")),
+        ] {
+            assert_eq!(option_in(text), split, "{text}");
+        }
+    }
 }

@@ -12,7 +12,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::{Shared, result};
+use super::{Calls, Shared, result};
 use crate::editors::form;
 use crate::editors::offer::Offer;
 use crate::editors::supervisor::{OpenQuestion, Process, Standing};
@@ -38,6 +38,7 @@ type Called = Result<CallToolResponse, ErrorData>;
 /// What a call can do with its client.
 struct Caller<'a> {
     shared: &'a Shared,
+    calls: &'a Calls,
     context: RequestContext<RoleServer>,
     token: Option<ProgressToken>,
     /// Whether it shows forms.
@@ -54,6 +55,7 @@ struct Caller<'a> {
 /// Does a call.
 pub(super) async fn call(
     shared: &Shared,
+    calls: &Calls,
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
 ) -> Called {
@@ -62,6 +64,7 @@ pub(super) async fn call(
     let forms = context.client_capabilities().and_then(|own| own.elicitation);
     let mut caller = Caller {
         shared,
+        calls,
         token: context.meta.get_progress_token(),
         // An empty capability means forms: addresses came later.
         has_forms: forms.is_some_and(|own| own.form.is_some() || own.url.is_none()),
@@ -267,7 +270,7 @@ impl Caller<'_> {
     async fn follow(&mut self, process: &Process) -> Result<CallToolResponse, CallFailure> {
         let run = process.run();
         if !run.is_empty() {
-            self.shared.calls().insert(self.context.id.clone(), run.clone());
+            self.calls.lock().insert(self.context.id.clone(), run.clone());
         }
         let (mut transcript, mut notified, mut told) =
             (Transcript::from(process.shown()), Instant::now() - BEAT, String::new());

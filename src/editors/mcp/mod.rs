@@ -39,21 +39,25 @@ pub(crate) struct McpOptions {
     pub model_may_answer: bool,
 }
 
-/// A server; all of its clones are the same.
-#[derive(Clone)]
-pub(crate) struct McpServer(Arc<Shared>);
+/// A server for one client.
+pub(crate) struct McpServer {
+    shared: Arc<Shared>,
+    calls: Calls,
+}
+
+/// The runs that open calls of a client wait for.
+#[derive(Default)]
+struct Calls(Mutex<HashMap<RequestId, String>>);
 
 struct Shared {
     supervisor: Supervisor,
     offers: Vec<Offer>,
     options: McpOptions,
-    /// The runs that open calls wait for.
-    calls: Mutex<HashMap<RequestId, String>>,
 }
 
 impl McpServer {
     pub(crate) fn new(supervisor: Supervisor, offers: Vec<Offer>, options: McpOptions) -> McpServer {
-        McpServer(Arc::new(Shared { supervisor, offers, options, calls: Mutex::default() }))
+        McpServer { shared: Arc::new(Shared { supervisor, offers, options }), calls: Calls::default() }
     }
 
     /// Serves the client at standard input and output until it leaves.
@@ -89,7 +93,7 @@ impl ServerHandler for McpServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> std::result::Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::list(&self.0)))
+        Ok(ListToolsResult::with_all_items(tools::list(&self.shared)))
     }
 
     async fn call_tool(
@@ -97,17 +101,20 @@ impl ServerHandler for McpServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<CallToolResponse, ErrorData> {
-        let id = context.id.clone();
-        let result = call::call(&self.0, request, context).await;
-        self.0.calls().remove(&id);
+        let (id, cancelled) = (context.id.clone(), context.ct.clone());
+        let result = call::call(&self.shared, &self.calls, request, context).await;
+        // Of a call that was cancelled, `on_cancelled` wants to know the run.
+        if !cancelled.is_cancelled() {
+            self.calls.lock().remove(&id);
+        }
         result
     }
 
     /// The client does not want the run of a call any more. It stops as by Ctrl-C, and can be resumed. A client that only leaves
     /// says nothing, and its runs go on.
     async fn on_cancelled(&self, notification: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
-        let run = notification.request_id.and_then(|id| self.0.calls().remove(&id));
-        if let Some(process) = run.and_then(|run| self.0.supervisor.process(&run)) {
+        let run = notification.request_id.and_then(|id| self.calls.lock().remove(&id));
+        if let Some(process) = run.and_then(|run| self.shared.supervisor.process(&run)) {
             process.interrupt();
         }
     }
@@ -117,7 +124,7 @@ impl ServerHandler for McpServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> std::result::Result<ListPromptsResult, ErrorData> {
-        Ok(ListPromptsResult::with_all_items(tools::prompts(&self.0)))
+        Ok(ListPromptsResult::with_all_items(tools::prompts(&self.shared)))
     }
 
     async fn get_prompt(
@@ -125,7 +132,7 @@ impl ServerHandler for McpServer {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> std::result::Result<GetPromptResponse, ErrorData> {
-        tools::prompt(&self.0, &request).map(GetPromptResponse::from)
+        tools::prompt(&self.shared, &request).map(GetPromptResponse::from)
     }
 
     async fn list_resources(
@@ -133,7 +140,7 @@ impl ServerHandler for McpServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> std::result::Result<ListResourcesResult, ErrorData> {
-        Ok(ListResourcesResult::with_all_items(resources::list(&self.0)))
+        Ok(ListResourcesResult::with_all_items(resources::list(&self.shared)))
     }
 
     async fn list_resource_templates(
@@ -149,15 +156,17 @@ impl ServerHandler for McpServer {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> std::result::Result<ReadResourceResponse, ErrorData> {
-        resources::read(&self.0, &request.uri).await.map(ReadResourceResponse::from)
+        resources::read(&self.shared, &request.uri).await.map(ReadResourceResponse::from)
+    }
+}
+
+impl Calls {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<RequestId, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Shared {
-    fn calls(&self) -> std::sync::MutexGuard<'_, HashMap<RequestId, String>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the flow whose tool or prompt has this name.
     fn offer(&self, name: &str) -> Option<&Offer> {
         let name = name.strip_prefix(tools::PREFIX)?;

@@ -15,4 +15,6 @@ pub mod lua;
 pub(crate) mod report;
 pub(crate) mod view;
 pub mod run;
+#[cfg(feature = "editors")]
+pub(crate) mod editors;
 pub mod cli;

@@ -37,5 +37,9 @@ mod council;
 #[path = "debug/mod.rs"]
 mod debug;
 
+#[cfg(feature = "editors")]
+#[path = "editors/mod.rs"]
+mod editors;
+
 #[path = "shots/mod.rs"]
 mod shots;

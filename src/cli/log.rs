@@ -233,5 +233,11 @@ fn outcome(entry: &Value) -> String {
     let usage = ok["usage"]["output"].as_u64().map(|tokens| format!(" ({tokens} tokens{thought})")).unwrap_or_default();
     let calls: Vec<String> = calls(ok).map(|call| excerpt(&call)).collect();
     let calls = if calls.is_empty() { String::new() } else { format!(" calls {}", calls.join(", ")) };
-    text.map_or_else(|| excerpt(&ok.to_string()), excerpt).trim_start().to_owned() + &calls + &usage
+    let by = match entry["by"].as_str() {
+        Some("relayed") => " (told by a model, which relayed it)".to_owned(),
+        Some("model") => " (answered by a model)".to_owned(),
+        Some(other) => format!(" (by {})", line(other)),
+        None => String::new(),
+    };
+    text.map_or_else(|| excerpt(&ok.to_string()), excerpt).trim_start().to_owned() + &calls + &usage + &by
 }

@@ -3,6 +3,8 @@
 //! Verbs return failures; only [`main`] turns them into exit codes of the process. Options that all verbs share are
 //! defined here.
 
+#[cfg(feature = "editors")]
+mod acp;
 mod action;
 mod budget;
 mod commands;
@@ -20,8 +22,12 @@ mod fork;
 mod front;
 mod generate;
 mod grants;
+#[cfg(feature = "editors")]
+mod install;
 mod listing;
 mod log;
+#[cfg(feature = "editors")]
+mod mcp;
 mod models;
 mod named;
 mod names;
@@ -83,6 +89,14 @@ enum Verb {
     Compare(compare::CompareArgs),
     Report(report::ReportArgs),
     View(view::ViewArgs),
+    #[cfg(feature = "editors")]
+    Mcp(mcp::McpArgs),
+    #[cfg(feature = "editors")]
+    Acp(acp::AcpArgs),
+    #[cfg(feature = "editors")]
+    Install(install::InstallArgs),
+    #[cfg(feature = "editors")]
+    Uninstall(install::UninstallArgs),
     Verify(verify::VerifyArgs),
     Check(check::CheckArgs),
     Documents(documents::DocumentsArgs),
@@ -172,6 +186,14 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Compare(args) => compare::run(&machine, &args),
         Verb::Report(args) => report::run(&machine, &args),
         Verb::View(args) => view::run(&machine, &args),
+        #[cfg(feature = "editors")]
+        Verb::Mcp(args) => mcp::run(&machine, args),
+        #[cfg(feature = "editors")]
+        Verb::Acp(args) => acp::run(&machine, &args),
+        #[cfg(feature = "editors")]
+        Verb::Install(args) => install::install(&machine, &args),
+        #[cfg(feature = "editors")]
+        Verb::Uninstall(args) => install::uninstall(&machine, &args),
         Verb::Verify(args) => verify::run(&machine, &args),
         Verb::Check(args) => check::run(&machine, &args),
         Verb::Documents(args) => documents::run(&machine, &args),

@@ -401,11 +401,11 @@ impl Gate {
             let nothing = matches!(&outcome, Err(failure) if failure.code == Code::GitMissing);
             state.acted |= !nothing && outcome != Ok(Value::Bool(false));
         }
-        let hex = key.to_string();
-        let at = self.world.clock();
+        let (hex, at) = (key.to_string(), self.world.clock());
         let folded = outcome.as_ref().ok().map(|value| state.writer.intern_outcome(value)).transpose()?;
         let (ok, failure) = (folded.as_deref(), outcome.as_ref().err());
-        state.writer.append(&Record::Outcome(OutcomeRecord { key: &hex, ok, failure, held, at }))?;
+        let by = self.world.front.answered_by(&hex).map(|by| by.name());
+        state.writer.append(&Record::Outcome(OutcomeRecord { key: &hex, ok, failure, held, by, at }))?;
         Ok(outcome)
     }
 

@@ -400,7 +400,14 @@ mod tests {
             writer.append(&Record::Intent(intent)).unwrap();
             let failure = Failure::new(code, "it ended");
             writer
-                .append(&Record::Outcome(OutcomeRecord { key, ok: None, failure: Some(&failure), held: false, at: 2 }))
+                .append(&Record::Outcome(OutcomeRecord {
+                    key,
+                    ok: None,
+                    failure: Some(&failure),
+                    held: false,
+                    by: None,
+                    at: 2,
+                }))
                 .unwrap();
         }
         writer.sync().unwrap();

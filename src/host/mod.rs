@@ -28,7 +28,7 @@ use crate::error::Result;
 use crate::model::budget::Price;
 use crate::model::chat::{ChatReply, ChatRequest};
 use crate::model::event::Event;
-use crate::model::question::Question;
+use crate::model::question::{AnsweredBy, Question};
 
 /// The progress of a model call, as its adapter reports it.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,4 +87,9 @@ pub trait FrontEnd {
 
     /// Notes that the journal answered this question. A front end with a list of prepared answers skips one.
     fn answered_before(&self, _question: &Question) {}
+
+    /// Returns who answered the question of this effect, if it was not the person themselves.
+    fn answered_by(&self, _effect: &str) -> Option<AnsweredBy> {
+        None
+    }
 }

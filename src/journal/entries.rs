@@ -95,7 +95,13 @@ fn entry(record: ReadRecord<'_>, expander: &mut TextExpander) -> Result<Option<V
         }
         ReadRecord::Outcome(outcome) => match (outcome.ok, outcome.failure) {
             (Some(ok), _) => {
-                json!({ "type": "outcome", "key": outcome.key, "at": outcome.at, "held": outcome.held, "ok": value(ok)? })
+                let mut entry = json!({
+                    "type": "outcome", "key": outcome.key, "at": outcome.at, "held": outcome.held, "ok": value(ok)?,
+                });
+                if let Some(by) = outcome.by {
+                    entry["by"] = Value::from(by);
+                }
+                entry
             }
             (None, failure) => json!({
                 "type": "outcome", "key": outcome.key, "at": outcome.at, "held": outcome.held, "failure": failure,

@@ -296,6 +296,9 @@ pub struct OutcomeRecord<'a> {
     /// held, in the order of their lines. If the process ends before that, a later [`GivenRecord`] says when.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
+    /// Who gave an answer, where the person did not themselves: `relayed` or `model`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<&'a str>,
     pub at: u64,
 }
 
@@ -310,6 +313,8 @@ pub struct ReadOutcome<'a> {
     pub failure: Option<Failure>,
     #[serde(default)]
     pub held: bool,
+    #[serde(default)]
+    pub by: Option<&'a str>,
     pub at: u64,
 }
 

@@ -32,6 +32,9 @@ pub struct Question {
     /// The answer that the same question had in a dialogue which has become another. An empty line gives it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Box<Value>>,
+    /// Whether an answer approves something, so that the person has to give it themselves. A yes to a `confirm` always does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub approval: bool,
     /// What a person is shown above the question if they come back to it in another process, in place of what was said since
     /// the last answer. It is no part of the question, and recorded nowhere.
     #[serde(skip)]
@@ -55,8 +58,29 @@ impl Question {
             commands: Vec::new(),
             commands_only: false,
             before: None,
+            approval: false,
             recap: None,
             effect: None,
+        }
+    }
+}
+
+/// Who gave an answer, where it was not the person, who is asked, themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AnsweredBy {
+    /// A model told what the person had said.
+    Relayed,
+    /// A model answered in place of the person, who allowed that.
+    Model,
+}
+
+impl AnsweredBy {
+    /// Returns the name that journals have.
+    pub fn name(self) -> &'static str {
+        match self {
+            AnsweredBy::Relayed => "relayed",
+            AnsweredBy::Model => "model",
         }
     }
 }

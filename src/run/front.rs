@@ -13,7 +13,7 @@ use crate::host::ui::answers::Answers;
 use crate::host::ui::mailbox::Mailbox;
 use crate::host::ui::{self, AnswersFrom, Mode};
 use crate::model::event::Event;
-use crate::model::question::Question;
+use crate::model::question::{AnsweredBy, Question};
 use crate::run::machine::Machine;
 
 /// How a run is shown and answered.
@@ -108,6 +108,10 @@ impl<F: FrontEnd + ?Sized> FrontEnd for SharedFrontEnd<F> {
 
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
         self.0.ask(question)
+    }
+
+    fn answered_by(&self, effect: &str) -> Option<AnsweredBy> {
+        self.0.answered_by(effect)
     }
 
     fn attended(&self) -> bool {

@@ -233,6 +233,11 @@ impl Machine {
         self.folders.cache.join("index")
     }
 
+    /// Returns the file that keeps what flows offer to editors and agents, so that they need not be loaded for it.
+    pub fn offers(&self) -> PathBuf {
+        self.folders.cache.join("offers.json")
+    }
+
     /// Returns the folder of local model files.
     #[cfg(feature = "local")]
     pub fn models_folder(&self) -> PathBuf {

@@ -193,6 +193,6 @@ fn take(view: &View, run: &str, key: &str, text: &str) -> Result<String> {
     let question =
         open.iter().find(|effect| effect.key == key).and_then(|effect| pages::question(effect.request.clone(), key));
     let question = question.ok_or_else(|| Failure::new(Code::AnswerInvalid, "this question is not open any more"))?;
-    mailbox::keep(&view.runs.answers(&run), &question, text)?;
+    mailbox::keep(&view.runs.answers(&run), &question, text, None)?;
     Ok(run)
 }

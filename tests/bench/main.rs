@@ -18,6 +18,8 @@ mod model_server;
 
 mod attempts;
 mod council;
+#[cfg(feature = "editors")]
+mod editors;
 mod floor;
 mod lists;
 mod measure;
@@ -61,7 +63,7 @@ fn main() {
 type Section = fn(usize) -> Vec<Row>;
 
 /// The parts that can be measured alone, by the names they are called by.
-const SECTIONS: [(&str, Section); 10] = [
+const SECTIONS: &[(&str, Section)] = &[
     ("debates", debates),
     ("runs", runs),
     ("saves", |count| vec![subject::saves(count * 40)]),
@@ -72,6 +74,8 @@ const SECTIONS: [(&str, Section); 10] = [
     ("profile", profile::rows),
     ("lists", lists::rows),
     ("session", session::rows),
+    #[cfg(feature = "editors")]
+    ("editors", editors::rows),
 ];
 
 fn debates(count: usize) -> Vec<Row> {

@@ -68,7 +68,14 @@ fn many_references_to_one_long_text_are_counted_and_refused() {
     writer.append(&Record::Intent(intent)).unwrap();
     let ok = request.clone();
     writer
-        .append(&Record::Outcome(OutcomeRecord { key: &key, ok: Some(&ok), failure: None, held: false, at: 2 }))
+        .append(&Record::Outcome(OutcomeRecord {
+            key: &key,
+            ok: Some(&ok),
+            failure: None,
+            held: false,
+            by: None,
+            at: 2,
+        }))
         .unwrap();
     writer.sync().unwrap();
     for arguments in [&["log", "r2"][..], &["log", "r2", "--json"], &["verify", "r2"], &["why", "r2", "3"]] {
@@ -99,7 +106,14 @@ fn rows_are_looked_for_once_however_many_lines_there_are() {
         };
         writer.append(&Record::Intent(intent)).unwrap();
         writer
-            .append(&Record::Outcome(OutcomeRecord { key: &key, ok: Some(&ok), failure: None, held: false, at: 2 }))
+            .append(&Record::Outcome(OutcomeRecord {
+                key: &key,
+                ok: Some(&ok),
+                failure: None,
+                held: false,
+                by: None,
+                at: 2,
+            }))
             .unwrap();
     }
     writer.sync().unwrap();

@@ -72,6 +72,11 @@ impl Env {
         self
     }
 
+    /// The variables of the environment, for programs other than nietz.
+    pub(crate) fn variables(&self) -> &BTreeMap<String, String> {
+        &self.variables
+    }
+
     /// Takes a variable out of the environment.
     pub(crate) fn without(mut self, name: &str) -> Env {
         self.variables.remove(name);

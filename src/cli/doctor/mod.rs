@@ -1,6 +1,8 @@
 //! `nietz doctor`: what nietz finds on this machine, and which of its guards are in force. Each check tries the thing itself
 //! and trusts no version number.
 
+#[cfg(feature = "editors")]
+mod editors;
 mod guards;
 mod model;
 mod network;
@@ -85,6 +87,8 @@ const CHECKS: &[Check] = &[
     network::authorities,
     network::proxies,
     places::terminal,
+    #[cfg(feature = "editors")]
+    editors::editors,
     // It takes longest, and may cost something.
     model::call,
 ];

@@ -23,7 +23,7 @@ use crate::error::{Failure, Result};
 use crate::host::FrontEnd;
 use crate::model::chat::{ChatReply, ChatRequest, FinishReason};
 use crate::model::event::{EndStatus, Event};
-use crate::model::question::Question;
+use crate::model::question::{AnsweredBy, Question};
 
 /// How long the end of a run waits for the collector.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -252,6 +252,10 @@ impl FrontEnd for TracingFrontEnd {
 
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<serde_json::Value>> {
         self.inner.ask(question)
+    }
+
+    fn answered_by(&self, effect: &str) -> Option<AnsweredBy> {
+        self.inner.answered_by(effect)
     }
 
     fn attended(&self) -> bool {

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::error::{Code, Failure};
-use crate::model::question::{Question, QuestionKind, QuestionOption};
+use crate::model::question::{AnsweredBy, Question, QuestionKind, QuestionOption};
 use crate::model::text::{clean, excerpt};
 use crate::model::typed::{self, Refusal, TypedLine};
 
@@ -78,6 +78,23 @@ pub(crate) fn check(question: &Question, value: &Value) -> Result<Said, String> 
         Value::Number(number) if !number.is_f64() => parse(question, &number.to_string()),
         Value::Number(number) => Err(format!("{number} may have lost digits; put it in quotes")),
         Value::Array(_) | Value::Object(_) => Err(format!("{} is not a single answer", excerpt(&value.to_string()))),
+    }
+}
+
+/// Tells whether this answer counts from whoever gives it: what approves something is the person's own to say.
+///
+/// # Errors
+///
+/// A sentence that says what the person can do instead.
+pub(crate) fn counts_from(question: &Question, answer: &Value, by: Option<AnsweredBy>) -> Result<(), String> {
+    let approves = question.approval || (question.kind == QuestionKind::Confirm && *answer == Value::Bool(true));
+    match by {
+        Some(_) if approves => {
+            Err("this answer approves something, and counts only from the person themselves: in a form \
+            of their editor, by `nietz resume` in a terminal, or in `nietz view`"
+                .to_owned())
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

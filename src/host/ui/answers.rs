@@ -18,7 +18,7 @@ use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result, nearest};
 use crate::host::FrontEnd;
 use crate::model::event::Event;
-use crate::model::question::Question;
+use crate::model::question::{AnsweredBy, Question};
 use crate::model::text::{clean, excerpt};
 
 /// The entry that answers every question without an entry of its own.
@@ -154,6 +154,10 @@ impl FrontEnd for Answers {
 
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
         self.answer(question).boxed_local()
+    }
+
+    fn answered_by(&self, effect: &str) -> Option<AnsweredBy> {
+        self.inner.answered_by(effect)
     }
 
     /// Whoever gives a file of answers has somebody answer.

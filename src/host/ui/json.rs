@@ -4,8 +4,9 @@
 //! fields. The first line names the run, the last is always `run_ended`.
 //!
 //! A program answers with lines of its own: `{"id": "topic", "answer": "tea"}`, in any order and even
-//! before the question, or plain text, which goes to the question that has been open longest. After an invalid
-//! answer, and after `/help`, comes a `notice`, and the question stays open.
+//! before the question, or plain text, which goes to the question that has been open longest. `effect` in place of `id` answers
+//! one question alone, the one that `asked` had with it; `by` says that the person did not give the answer themselves. After an
+//! invalid answer, and after `/help`, comes a `notice`, and the question stays open.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -25,7 +26,7 @@ use crate::error::{Code, Failure, Result};
 use crate::host::FrontEnd;
 use crate::model::chat::Usage;
 use crate::model::event::{EndStatus, Event};
-use crate::model::question::Question;
+use crate::model::question::{AnsweredBy, Question};
 use crate::model::text::{excerpt, json};
 
 /// The published schema of a line.
@@ -46,8 +47,10 @@ pub(crate) struct Json {
     ended: Cell<bool>,
     /// Running calls whose text is not meant for the user: a flow may reject a reply after validating it.
     hidden: RefCell<HashSet<String>>,
-    /// Answers by id whose question is not open yet.
-    early: RefCell<HashMap<String, VecDeque<Value>>>,
+    /// Answers whose question is not open yet.
+    early: RefCell<HashMap<Addressee, VecDeque<GivenAnswer>>>,
+    /// By effect, who gave answers that the person did not give themselves.
+    by: RefCell<HashMap<String, AnsweredBy>>,
     /// Notified of a new entry in `early`, which may be for another open question.
     arrived: Notify,
 }
@@ -59,14 +62,33 @@ struct EventLine<'a> {
     run: &'a str,
     #[serde(flatten)]
     event: &'a Event,
+    /// Of a question: what an answer to it alone is addressed by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<&'a str>,
 }
 
 /// A line in which a program answers one question.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AnswerLine {
-    id: String,
+    id: Option<String>,
+    effect: Option<String>,
     answer: Value,
+    by: Option<AnsweredBy>,
+}
+
+/// What an answer is addressed to.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Addressee {
+    /// Any question with this id.
+    Id(String),
+    /// The question of this effect.
+    Effect(String),
+}
+
+struct GivenAnswer {
+    answer: Value,
+    by: Option<AnsweredBy>,
 }
 
 impl Json {
@@ -80,6 +102,7 @@ impl Json {
             ended: Cell::new(false),
             hidden: RefCell::default(),
             early: RefCell::default(),
+            by: RefCell::default(),
             arrived: Notify::new(),
         }
     }
@@ -91,23 +114,36 @@ impl Json {
     async fn answer(&self, question: &Question) -> Result<Value> {
         loop {
             let given = self.next(question).await?;
-            match answer::check(question, &given) {
-                Ok(Said::Answer(value)) => return Ok(value),
-                Ok(Said::Help) => self.notice(help::lines(question, "").join("\n")),
-                Err(why) => {
-                    let (id, why) = (excerpt(&question.id), answer::refusal(question, &why));
-                    self.notice(format!("the answer to `{id}` is not valid: {why}"));
+            let why = match answer::check(question, &given.answer) {
+                Ok(Said::Answer(value)) => match answer::counts_from(question, &value, given.by) {
+                    Ok(()) => {
+                        let effect = question.effect.clone().zip(given.by);
+                        effect.map(|(effect, by)| self.by.borrow_mut().insert(effect, by));
+                        return Ok(value);
+                    }
+                    Err(why) => why,
+                },
+                Ok(Said::Help) => {
+                    self.notice(help::lines(question, "").join("\n"));
+                    continue;
                 }
-            }
+                Err(why) => answer::refusal(question, &why),
+            };
+            self.notice(format!("the answer to `{}` is not valid: {why}", excerpt(&question.id)));
         }
     }
 
     /// Waits for an answer to this question, valid or not.
-    async fn next(&self, question: &Question) -> Result<Value> {
+    async fn next(&self, question: &Question) -> Result<GivenAnswer> {
+        let addressees: Vec<Addressee> = (question.effect.clone().map(Addressee::Effect).into_iter())
+            .chain([Addressee::Id(question.id.clone())])
+            .collect();
         loop {
-            let early = self.early.borrow_mut().get_mut(&question.id).and_then(VecDeque::pop_front);
-            if let Some(value) = early {
-                return Ok(value);
+            let mut early = self.early.borrow_mut();
+            let given = addressees.iter().find_map(|to| early.get_mut(to).and_then(VecDeque::pop_front));
+            drop(early);
+            if let Some(given) = given {
+                return Ok(given);
             }
             let line = tokio::select! {
                 biased;
@@ -116,11 +152,15 @@ impl Json {
             };
             let Some(line) = line else { return Err(self.lines.end_failure(question, &self.run)) };
             if !line.trim_start().starts_with('{') {
-                return Ok(Value::from(line));
+                return Ok(GivenAnswer { answer: Value::from(line), by: None });
             }
             match serde_json::from_str::<AnswerLine>(&line) {
-                Ok(reply) => {
-                    self.early.borrow_mut().entry(reply.id).or_default().push_back(reply.answer);
+                Ok(AnswerLine { id, effect, answer, by }) => {
+                    let Some(to) = effect.map(Addressee::Effect).or(id.map(Addressee::Id)) else {
+                        self.notice(format!("a line of the input says neither `id` nor `effect`: {}", excerpt(&line)));
+                        continue;
+                    };
+                    self.early.borrow_mut().entry(to).or_default().push_back(GivenAnswer { answer, by });
                     self.arrived.notify_waiters();
                 }
                 Err(error) => {
@@ -151,7 +191,8 @@ impl FrontEnd for Json {
             }
             _ => {}
         }
-        let line = EventLine { v: VERSION, seq: self.seq.replace(self.seq.get() + 1), run: &self.run, event };
+        let effect = if let Event::Asked { question } = event { question.effect.as_deref() } else { None };
+        let line = EventLine { v: VERSION, seq: self.seq.replace(self.seq.get() + 1), run: &self.run, event, effect };
         if let Ok(text) = serde_json::to_string(&line) {
             self.out.put(&format!("{}\n", json(&text)));
         }
@@ -163,6 +204,10 @@ impl FrontEnd for Json {
 
     fn attended(&self) -> bool {
         self.is_read
+    }
+
+    fn answered_by(&self, effect: &str) -> Option<AnsweredBy> {
+        self.by.borrow().get(effect).copied()
     }
 }
 

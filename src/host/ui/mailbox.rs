@@ -3,6 +3,7 @@
 //! it is resumed. The other front end is asked meanwhile; who answers first has answered.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use crate::disk::{self, Links};
 use crate::error::{Code, Failure, Result};
 use crate::host::FrontEnd;
 use crate::model::event::Event;
-use crate::model::question::Question;
+use crate::model::question::{AnsweredBy, Question};
 
 /// How long a run that waits for an answer looks nowhere else.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -32,6 +33,8 @@ pub(crate) struct Mailbox {
     folder: PathBuf,
     /// The files whose answers were given to the flow. They are removed when these are recorded.
     taken: RefCell<Vec<PathBuf>>,
+    /// By effect, who gave answers that the person did not give themselves.
+    by: RefCell<HashMap<String, AnsweredBy>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -39,21 +42,26 @@ pub(crate) struct Mailbox {
 struct KeptAnswer {
     v: u32,
     answer: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by: Option<AnsweredBy>,
 }
 
 impl Mailbox {
     /// Expects the folder of the run's answers, which need not be there.
     pub(crate) fn new(folder: PathBuf, inner: Box<dyn FrontEnd>) -> Mailbox {
-        Mailbox { inner, folder, taken: RefCell::default() }
+        Mailbox { inner, folder, taken: RefCell::default(), by: RefCell::default() }
     }
 
     /// Returns the answer to a question that is there and fits it.
     fn take(&self, question: &Question) -> Option<Value> {
-        let path = place(&self.folder, question.effect.as_deref()?);
+        let effect = question.effect.as_deref()?;
+        let path = place(&self.folder, effect);
         let bytes = disk::read(&path, Links::NotLast, LARGEST).ok().flatten()?;
         let kept: Option<KeptAnswer> = serde_json::from_slice(&bytes).ok();
+        let by = kept.as_ref().and_then(|kept| kept.by);
         match kept.map(|kept| answer::check(question, &kept.answer)) {
-            Some(Ok(Said::Answer(value))) => {
+            Some(Ok(Said::Answer(value))) if answer::counts_from(question, &value, by).is_ok() => {
+                by.map(|by| self.by.borrow_mut().insert(effect.to_owned(), by));
                 self.taken.borrow_mut().push(path);
                 Some(value)
             }
@@ -90,17 +98,18 @@ impl Mailbox {
 /// # Errors
 ///
 /// `answer-invalid` with a sentence that says why the text is no answer, `disk-failed` if it cannot be kept.
-pub(crate) fn keep(folder: &Path, question: &Question, text: &str) -> Result<()> {
+pub(crate) fn keep(folder: &Path, question: &Question, text: &str, by: Option<AnsweredBy>) -> Result<()> {
     let key = question.effect.as_deref().unwrap_or_default();
     let answer = match answer::parse(question, text) {
         Ok(Said::Answer(answer)) => answer,
         Ok(Said::Help) => return Err(Failure::new(Code::AnswerInvalid, "that asks for help, and is no answer")),
         Err(why) => return Err(Failure::new(Code::AnswerInvalid, why)),
     };
+    answer::counts_from(question, &answer, by).map_err(|why| Failure::new(Code::AnswerInvalid, why))?;
     let failed = |error: std::io::Error| Failure::io(folder, "keep an answer in", &error);
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
     let path = place(folder, key);
-    let text = serde_json::to_string(&KeptAnswer { v: 1, answer }).unwrap_or_default();
+    let text = serde_json::to_string(&KeptAnswer { v: 1, answer, by }).unwrap_or_default();
     TempFile::with_mode(&path, text.as_bytes(), 0o600)?.publish(&path)
 }
 
@@ -125,6 +134,11 @@ impl FrontEnd for Mailbox {
 
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
         self.answer(question).boxed_local()
+    }
+
+    fn answered_by(&self, effect: &str) -> Option<AnsweredBy> {
+        let kept = self.by.borrow().get(effect).copied();
+        kept.or_else(|| self.inner.answered_by(effect))
     }
 
     fn attended(&self) -> bool {

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::host::FrontEnd;
 use crate::model::event::Event;
-use crate::model::question::Question;
+use crate::model::question::{AnsweredBy, Question};
 use crate::model::redact::Redactor;
 
 /// The longest line, in bytes, that is redacted as one.
@@ -170,6 +170,10 @@ impl FrontEnd for RedactingFrontEnd {
 
     fn ask<'a>(&'a self, question: &'a Question) -> LocalBoxFuture<'a, Result<Value>> {
         self.inner.ask(question)
+    }
+
+    fn answered_by(&self, effect: &str) -> Option<AnsweredBy> {
+        self.inner.answered_by(effect)
     }
 
     fn attended(&self) -> bool {

@@ -87,6 +87,8 @@ struct AskOptions {
     #[serde(default = "yes")]
     text: bool,
     recap: Option<String>,
+    #[serde(default)]
+    approval: bool,
 }
 
 fn yes() -> bool {
@@ -123,6 +125,7 @@ fn ask(lua: &Lua, values: MultiValue) -> Result<Request> {
         commands,
         commands_only: !asked.text,
         recap: asked.recap,
+        approval: asked.approval,
         ..Question::new(asked.id, QuestionKind::Ask, asked.prompt)
     })
 }
@@ -169,6 +172,8 @@ struct ChooseOptions {
     prompt: String,
     options: Vec<AnyChoice>,
     default: Option<String>,
+    #[serde(default)]
+    approval: bool,
 }
 
 #[derive(Deserialize)]
@@ -199,6 +204,7 @@ fn choose(lua: &Lua, values: MultiValue) -> Result<Request> {
     question(Question {
         default: asked.default.map(Value::from),
         options,
+        approval: asked.approval,
         ..Question::new(asked.id, QuestionKind::Choose, asked.prompt)
     })
 }

@@ -82,10 +82,11 @@ impl EffectFacts for UiOp {
             UiOp::Status { text } => json!({ "text": text }),
             UiOp::Attended => json!({}),
             UiOp::Progress { label, done, total } => json!({ "label": label, "done": done, "total": total }),
-            // What may be typed in place of an answer is no part of what is asked, nor are the words for yes and no: where a flow
-            // offers more, what was answered stays answered.
+            // What may be typed in place of an answer is no part of what is asked, nor are the words for yes and no, nor who may
+            // answer: where a flow offers more, what was answered stays answered.
             UiOp::Ask(question) => {
-                let mut asked = Question { commands: Vec::new(), before: None, ..(**question).clone() };
+                let mut asked =
+                    Question { commands: Vec::new(), before: None, approval: false, ..(**question).clone() };
                 if asked.kind == QuestionKind::Confirm {
                     asked.options.clear();
                 }

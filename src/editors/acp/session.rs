@@ -1,0 +1,148 @@
+//! A conversation with flows: the flows that can be called, and the run that is talked with now.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::{
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ContentBlock, ContentChunk, Error, SessionMode,
+    SessionModeState, SessionNotification, SessionUpdate, TextContent, UnstructuredCommandInput,
+};
+use serde_json::json;
+
+use super::InFolder;
+use super::wire::Wire;
+use crate::editors::form;
+use crate::editors::offer::Offer;
+use crate::editors::supervisor::{OpenQuestion, Process};
+use crate::model::text::clean;
+
+/// The mode in which only slash commands begin a run.
+const COMMANDS: &str = "commands";
+
+pub(super) struct Session {
+    pub id: String,
+    folder: Rc<InFolder>,
+    /// The run that is talked with.
+    pub run: RefCell<Option<String>>,
+    /// How many runs it has begun.
+    begun: Cell<usize>,
+    pub process: RefCell<Option<Arc<Process>>>,
+    mode: RefCell<String>,
+    pub cancelled: tokio::sync::Notify,
+    /// Whether a prompt is being answered.
+    pub busy: Cell<bool>,
+}
+
+impl Session {
+    pub(super) fn new(folder: Rc<InFolder>, id: String, run: Option<String>) -> Session {
+        let number = run.as_deref().and_then(|run| run.strip_prefix(&id)?.strip_prefix('-')?.parse().ok());
+        let begun = number.unwrap_or(usize::from(run.is_some()));
+        Session {
+            id,
+            folder,
+            run: RefCell::new(run),
+            begun: Cell::new(begun),
+            process: RefCell::default(),
+            mode: RefCell::new(COMMANDS.to_owned()),
+            cancelled: tokio::sync::Notify::new(),
+            busy: Cell::new(false),
+        }
+    }
+
+    pub(super) fn supervisor(&self) -> &crate::editors::supervisor::Supervisor {
+        &self.folder.0
+    }
+
+    pub(super) fn offers(&self) -> &[Offer] {
+        &self.folder.1
+    }
+
+    /// Returns the name of the next run: that of the session, with a number from the second on.
+    pub(super) fn next_run(&self) -> String {
+        self.begun.set(self.begun.get() + 1);
+        match self.begun.get() {
+            1 => self.id.clone(),
+            number => format!("{}-{number}", self.id),
+        }
+    }
+
+    /// Returns the modes: in that of a flow, what is said without a slash begins a run of it.
+    pub(super) fn modes(&self) -> SessionModeState {
+        let own = SessionMode::new(COMMANDS, "Commands").description("Flows are begun by /NAME".to_owned());
+        let flows = self
+            .offers()
+            .iter()
+            .map(|offer| SessionMode::new(offer.name.clone(), offer.name.clone()).description(clean(&offer.summary)));
+        SessionModeState::new(self.mode.borrow().clone(), std::iter::once(own).chain(flows).collect())
+    }
+
+    pub(super) fn set_mode(&self, mode: &str) -> Result<(), Error> {
+        if mode != COMMANDS && !self.offers().iter().any(|offer| offer.name == mode) {
+            return Err(Error::invalid_params().data(json!("there is no such mode")));
+        }
+        mode.clone_into(&mut self.mode.borrow_mut());
+        Ok(())
+    }
+
+    /// Returns the flow that what is said without a slash is for.
+    pub(super) fn flow_of_mode(&self) -> Option<&Offer> {
+        let mode = self.mode.borrow();
+        self.offers().iter().find(|offer| offer.name == *mode)
+    }
+
+    pub(super) fn commands(&self) -> SessionNotification {
+        let flows = self.offers().iter().map(|offer| {
+            let positional = offer.main.params.iter().find(|(_, param)| param.positional);
+            let hint = positional.map_or_else(|| "--param=value".to_owned(), |(name, _)| name.clone());
+            AvailableCommand::new(offer.name.clone(), clean(&offer.summary))
+                .input(AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)))
+        });
+        let resume =
+            AvailableCommand::new("resume", "Go on with a run of this folder: without a name with this session's")
+                .input(AvailableCommandInput::Unstructured(UnstructuredCommandInput::new("run")));
+        let all = flows.chain([resume]).collect();
+        self.update(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(all)))
+    }
+
+    pub(super) fn update(&self, update: SessionUpdate) -> SessionNotification {
+        SessionNotification::new(self.id.clone(), update)
+    }
+
+    pub(super) fn chunk(&self, text: &str) -> SessionNotification {
+        let content = ContentBlock::Text(TextContent::new(text));
+        self.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(content)))
+    }
+
+    /// Returns the question that waits, if one does.
+    pub(super) fn question(&self) -> Option<OpenQuestion> {
+        let run = self.run.borrow().clone()?;
+        if let Some(process) = self.supervisor().process(&run) {
+            return process.question(None);
+        }
+        let question = self.supervisor().recorded_question(&run, None).ok()?;
+        let effect = question.effect.clone()?;
+        Some(OpenQuestion { question, effect })
+    }
+
+    /// Shows what the latest run has said, and its question.
+    pub(super) async fn show_history(&self, wire: &Wire) {
+        let Some(run) = self.run.borrow().clone() else { return };
+        let text = match self.supervisor().verb(&["report", &run, "--markdown"]).await {
+            Ok(text) => text,
+            Err(failure) => format!("The run {run} cannot be shown: {}", clean(&failure.message)),
+        };
+        wire.notify("session/update", &self.chunk(&format!("{}\n\n", text.trim_end())));
+        if let Some(open) = self.question() {
+            wire.notify("session/update", &self.chunk(&format!("{}\n", form::text(&open.question))));
+        }
+    }
+
+    /// Stops the run, as Ctrl-C does.
+    pub(super) fn cancel(&self) {
+        if self.busy.get() {
+            self.process.borrow().iter().for_each(|process| process.interrupt());
+            self.cancelled.notify_one();
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Client, server or run is killed while anything goes on: nothing is asked twice once it was answered, and no call is paid twice.
+
+use serde_json::{Value, json};
+
+use super::client::{Client, data};
+use super::{journal, talk};
+
+/// Who is killed at a question.
+#[derive(Clone, Copy, Debug)]
+enum Killed {
+    Client,
+    Server,
+    Run,
+}
+
+/// What a journal says of questions and calls: keys and outcomes, in their order.
+fn outcomes(journal: &[Value]) -> Vec<(String, Value)> {
+    let outcome = journal.iter().filter_map(|line| line.get("outcome"));
+    outcome.map(|own| (own["key"].to_string(), own["ok"].clone())).collect()
+}
+
+#[test]
+fn whoever_is_killed_at_any_question_the_journal_is_the_same() {
+    let mut all = Vec::new();
+    for killed in [None, Some(Killed::Client), Some(Killed::Server), Some(Killed::Run)] {
+        for at in 0..3 {
+            let (server, env) = talk();
+            let env = env.var("NIETZ_RUN", "r1");
+            let answers = [json!("red"), json!("milk"), json!(false)];
+            let mut client = Client::legacy(&env, &[], true);
+            let mut id = client.send("tools/call", json!({ "name": "flow_talk", "arguments": { "about": "tea" } }));
+            for (number, answer) in answers.iter().enumerate() {
+                let mut form = client.until_asked();
+                if let Some(killed) = killed.filter(|_| number == at) {
+                    match killed {
+                        Killed::Client => drop(client.leave()),
+                        Killed::Server => client.kill(),
+                        Killed::Run => {
+                            kill_run(&env);
+                            client.kill();
+                        }
+                    }
+                    client = Client::legacy(&env, &[], true);
+                    // The process that was left may take a moment to end.
+                    loop {
+                        id = client.send("tools/call", json!({ "name": "resume", "arguments": { "run": "r1" } }));
+                        let message = client.read().expect("the server goes on");
+                        if message["method"] == "elicitation/create" {
+                            form = message;
+                            break;
+                        }
+                    }
+                }
+                client.fill(&form, answer);
+            }
+            let done = client.reply(id)["result"].clone();
+            assert_eq!(data(&done, "status"), "done", "{killed:?} at {at}: {done}");
+            assert_eq!(server.chats(), 2, "{killed:?} at {at}");
+            all.push(outcomes(&journal(&env, "r1")));
+            if killed.is_none() {
+                break;
+            }
+        }
+    }
+    assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "{all:#?}");
+    assert_eq!(all[0].len(), 5, "three answers and two replies: {:?}", all[0]);
+}
+
+/// Kills the process that has the run's journal open.
+fn kill_run(env: &crate::support::env::Env) {
+    let journal = env.journal_path().canonicalize().expect("it is there");
+    for process in std::fs::read_dir("/proc").expect("it is Linux").flatten() {
+        let files = std::fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
+        let has_it = files.map(|file| std::fs::read_link(file.path())).any(|to| to.is_ok_and(|to| to == journal));
+        if has_it {
+            let id = process.file_name();
+            std::process::Command::new("kill").arg("-KILL").arg(id).status().ok();
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Tools of the Model Context Protocol, in both of its eras.
+
+use serde_json::{Value, json};
+
+use super::client::{Client, data, text};
+use super::{TALK, journal, talk};
+use crate::support::env::Env;
+use crate::support::model_server::{Gate, ModelServer, Response};
+
+fn told_by(env: &Env, run: &str) -> Vec<String> {
+    let by = journal(env, run).into_iter().filter_map(|line| line["outcome"]["by"].as_str().map(str::to_owned));
+    by.collect()
+}
+
+#[test]
+fn questions_are_forms_of_the_client_s_and_the_person_s_own_answers() {
+    let (server, env) = talk();
+    let mut client = Client::legacy(&env, &[], true);
+    let tools = client.request("tools/list", json!({}));
+    let tool =
+        tools["result"]["tools"].as_array().into_iter().flatten().find(|tool| tool["name"] == "flow_talk").cloned();
+    let tool = tool.unwrap_or_else(|| panic!("{tools}"));
+    assert_eq!(tool["inputSchema"]["required"], json!(["about"]));
+    assert_eq!(tool["annotations"]["readOnlyHint"], true);
+    client.answers = [json!("green"), json!("tea"), json!(true)].into();
+    let result = client.call("flow_talk", json!({ "about": "the sea" }));
+    assert_eq!(data(&result, "status"), "done", "{result}");
+    let expected = json!({ "colour": "green", "more": "tea", "sure": true, "last": "You said more tea." });
+    assert_eq!(result["structuredContent"]["result"], expected);
+    let [colour, more, sure] = client.forms.as_slice() else { panic!("{:?}", client.forms) };
+    let message = colour["message"].as_str().unwrap_or_default();
+    assert!(
+        message.contains("**Ada:** Let us talk about **the sea**.") && message.ends_with("Which colour?"),
+        "{message}"
+    );
+    let field = &colour["requestedSchema"]["properties"]["answer"];
+    assert_eq!(field["oneOf"][0], json!({ "const": "red", "title": "Red, as roses" }));
+    assert!(more["message"].as_str().is_some_and(|text| text.contains("**Grace:** You said colour green.")), "{more}");
+    assert_eq!(sure["requestedSchema"]["properties"]["answer"]["type"], "boolean");
+    assert_eq!((server.chats(), told_by(&env, data(&result, "run"))), (2, Vec::new()));
+    assert_eq!(client.leave().code, Some(0));
+}
+
+#[test]
+fn without_forms_the_person_s_words_are_relayed_and_approve_nothing() {
+    let (server, env) = talk();
+    let mut client = Client::legacy(&env, &[], false);
+    let result = client.call("flow_talk", json!({ "about": "tea" }));
+    assert_eq!((data(&result, "status"), server.chats()), ("waiting", 0));
+    let run = data(&result, "run").to_owned();
+    assert!(text(&result).contains("Which colour?\n- `red`: Red, as roses"), "{}", text(&result));
+    let wrong = client.call("answer", json!({ "run": run, "answer": "blue" }));
+    assert!(wrong["isError"] == true && text(&wrong).contains("answer with red or green"), "{wrong}");
+    let mine = client.call("answer", json!({ "run": run, "answer": "red", "said_by": "model" }));
+    assert!(mine["isError"] == true && text(&mine).contains("ask them"), "{mine}");
+    let result = client.call("answer", json!({ "run": run, "answer": "red" }));
+    assert!(text(&result).starts_with("**Grace:** You said colour red."), "{}", text(&result));
+    let result = client.call("answer", json!({ "run": run, "answer": "milk", "said_by": "user" }));
+    assert!(text(&result).contains("nietz resume"), "{}", text(&result));
+    let refused = client.call("answer", json!({ "run": run, "answer": true }));
+    assert!(refused["isError"] == true && text(&refused).contains("counts only from the person"), "{refused}");
+    assert_eq!(client.leave().code, Some(0));
+    // Nobody is at the run any more: the person goes on in a terminal, and says yes.
+    let ended = loop {
+        let ended = env.nietz(["resume", run.as_str(), "--json"]).stdin("yes\n").go();
+        // The process of the client that left may take a moment to end.
+        if ended.code != Some(1) {
+            break ended;
+        }
+        assert!(ended.stderr.contains("run-busy"), "{ended:?}");
+    };
+    assert_eq!(ended.result()["sure"], true);
+    assert_eq!((told_by(&env, &run), server.chats()), (vec!["relayed".to_owned(); 2], 2));
+    let log = env.nietz(["log", run.as_str()]).go().exits(0).stdout;
+    assert!(log.contains("red (told by a model, which relayed it)"), "{log}");
+}
+
+#[test]
+fn a_model_answers_only_where_the_user_lets_it_and_that_is_recorded() {
+    let (_server, env) = talk();
+    let mut client = Client::legacy(&env, &["--model-may-answer"], false);
+    let run = data(&client.call("flow_talk", json!({ "about": "tea" })), "run").to_owned();
+    client.call("answer", json!({ "run": run, "answer": "red", "said_by": "model" }));
+    client.call("answer", json!({ "run": run, "answer": "milk", "said_by": "user" }));
+    let refused = client.call("answer", json!({ "run": run, "answer": "yes", "said_by": "model" }));
+    assert!(text(&refused).contains("counts only from the person"), "{refused}");
+    let done = client.call("answer", json!({ "run": run, "answer": "no", "said_by": "model" }));
+    assert_eq!(data(&done, "status"), "done");
+    assert_eq!(told_by(&env, &run), ["model", "relayed", "model"]);
+}
+
+#[test]
+fn since_2026_a_call_returns_its_question_and_is_made_again_with_the_answer() {
+    let (server, env) = talk();
+    let mut client = Client::modern(&env, &[]);
+    let call = |client: &mut Client, state: &Value, answer: &Value| {
+        let mut params = json!({ "name": "flow_talk", "arguments": { "about": "tea" } });
+        if !state.is_null() {
+            params["requestState"] = state.clone();
+            params["inputResponses"] = json!({ "answer": { "action": "accept", "content": { "answer": answer } } });
+        }
+        let reply = client.request("tools/call", params);
+        assert!(reply["error"].is_null(), "{reply}");
+        reply["result"].clone()
+    };
+    let first = call(&mut client, &Value::Null, &Value::Null);
+    assert_eq!(first["resultType"], "input_required", "{first}");
+    let form = &first["inputRequests"]["answer"];
+    assert_eq!(form["method"], "elicitation/create", "{form}");
+    let second = call(&mut client, &first["requestState"], &json!("red"));
+    assert!(
+        second["inputRequests"]["answer"]["params"]["message"].as_str().is_some_and(|text| text.ends_with("And then?"))
+    );
+    // The same again, as after a connection that was lost: nothing is asked, answered or paid for twice.
+    let again = call(&mut client, &first["requestState"], &json!("green"));
+    assert_eq!(
+        again["requestState"].as_str().map(|state| state.rsplit_once(' ').map(|it| it.0.to_owned())),
+        second["requestState"].as_str().map(|state| state.rsplit_once(' ').map(|it| it.0.to_owned()))
+    );
+    assert_eq!(server.chats(), 1);
+    // Another process goes on with it: all that it needs is in the state and in the journal.
+    assert_eq!(client.leave().code, Some(0));
+    let mut client = Client::modern(&env, &[]);
+    let third = loop {
+        let third = call(&mut client, &second["requestState"], &json!("milk"));
+        if third["isError"] != true {
+            break third;
+        }
+    };
+    let last = call(&mut client, &third["requestState"], &json!(true));
+    assert_eq!(last["structuredContent"]["result"]["sure"], true, "{last}");
+    assert_eq!(last["structuredContent"]["result"]["colour"], "red");
+    assert_eq!(server.chats(), 2);
+}
+
+#[test]
+fn a_long_run_returns_in_time_is_told_of_and_waited_for() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let server = ModelServer::start(move |_| Response::text("At last.").held_by(&held));
+    let flow = r#"
+local llm = require("@nietz/llm")
+local nietz = require("@nietz")
+local ui = require("@nietz/ui")
+return nietz.flow { name = "long", summary = "Takes long", host_api = 2, permissions = { llm = true }, run = function()
+  ui.progress("round", 1, 3)
+  return llm.chat { prompt = "x" }.text
+end }"#;
+    let env = Env::with(&server).without("NIETZ_RUN").flow("long", flow);
+    let mut client = Client::legacy(&env, &["--patience", "1s"], true);
+    let id =
+        client.send("tools/call", json!({ "name": "flow_long", "arguments": {}, "_meta": { "progressToken": "p1" } }));
+    let result = client.reply(id)["result"].clone();
+    assert_eq!(data(&result, "status"), "running", "{result}");
+    let run = data(&result, "run").to_owned();
+    let progress: Vec<&Value> = client.told.iter().filter(|told| told["method"] == "notifications/progress").collect();
+    assert!(
+        progress.iter().any(|told| told["params"]["message"].as_str().is_some_and(|text| text.contains("round 1/3"))),
+        "{progress:?}"
+    );
+    assert!(progress.iter().all(|told| told["params"]["progressToken"] == "p1"));
+    assert!(text(&client.call("runs", json!({ "status": "running" }))).contains(&run));
+    let still = client.call("wait", json!({ "run": run, "seconds": 0 }));
+    assert_eq!(data(&still, "status"), "running");
+    gate.open();
+    let done = client.call("wait", json!({ "run": run, "seconds": 60 }));
+    assert_eq!(done["structuredContent"]["result"], "At last.");
+    let page = client.request("resources/read", json!({ "uri": format!("nietz://runs/{run}/report") }));
+    assert!(page["result"]["contents"][0]["text"].as_str().is_some_and(|text| text.contains("<html")), "{page}");
+    let shown = client.request("resources/read", json!({ "uri": format!("nietz://runs/{run}") }));
+    assert_eq!(shown["result"]["contents"][0]["mimeType"], "text/markdown", "{shown}");
+}
+
+#[test]
+fn a_call_that_is_cancelled_stops_its_run_which_can_go_on() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let server = ModelServer::start(move |_| Response::text("Well.").held_by(&held));
+    let env = Env::with(&server).without("NIETZ_RUN").flow("talk", TALK);
+    let mut client = Client::legacy(&env, &[], true);
+    let id = client.send("tools/call", json!({ "name": "flow_talk", "arguments": { "about": "tea" } }));
+    let form = client.until_asked();
+    client.fill(&form, &json!("red"));
+    assert!(server.wait_for_calls(1, std::time::Duration::from_secs(60)));
+    client.notify("notifications/cancelled", json!({ "requestId": id, "reason": "the user" }));
+    let run = loop {
+        let listed = text(&client.call("runs", json!({})));
+        if listed.contains("interrupted") {
+            break listed.trim_start_matches("- ").split(' ').next().unwrap_or_default().to_owned();
+        }
+    };
+    gate.open();
+    client.answers = [json!("milk"), json!(false)].into();
+    let done = client.call("resume", json!({ "run": run }));
+    assert_eq!(done["structuredContent"]["result"]["colour"], "red", "{done}");
+}
+
+#[test]
+fn only_flows_that_the_user_trusts_are_offered() {
+    let (_server, env) = talk();
+    let names = |client: &mut Client| {
+        let tools = client.request("tools/list", json!({}));
+        let names = tools["result"]["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let trusted = names(&mut Client::legacy(&env, &[], true));
+    assert!(trusted.contains(&"flow_talk".to_owned()) && trusted.contains(&"flow_council".to_owned()), "{trusted:?}");
+    let few = names(&mut Client::legacy(&env, &["--flows", "council,talk"], true));
+    assert_eq!(few.iter().filter(|name| name.starts_with("flow_")).count(), 2, "{few:?}");
+    std::fs::remove_file(env.home().join("trust.yaml")).expect("it is there");
+    let untrusted = names(&mut Client::legacy(&env, &[], true));
+    assert!(
+        !untrusted.contains(&"flow_talk".to_owned()) && untrusted.contains(&"flow_council".to_owned()),
+        "{untrusted:?}"
+    );
+    let refused = env.nietz(["mcp", "--flows", "talk"]).go().exits(1);
+    assert!(refused.stderr.contains("flow-not-found") && refused.stderr.contains("nietz trust add"), "{refused:?}");
+}
+
+#[test]
+fn a_flow_is_a_prompt_whose_text_tells_a_model_what_to_call() {
+    let (_server, env) = talk();
+    let mut client = Client::legacy(&env, &[], true);
+    let prompts = client.request("prompts/list", json!({}));
+    assert!(prompts.to_string().contains("flow_talk"), "{prompts}");
+    let prompt = client.request("prompts/get", json!({ "name": "flow_talk", "arguments": { "about": "the sea" } }));
+    let said = prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_default();
+    assert!(said.contains("`flow_talk`") && said.contains("the sea"), "{prompt}");
+}

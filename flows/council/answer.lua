@@ -58,7 +58,7 @@ end
 
 --- Returns a function that makes the schema of a line with the ids that it rests on (`from`).
 local function line_shape(ids: { string }, is_small: boolean): (names: { string }, extra: session.Values) -> shape.Shape
-	local from = if is_small then shape.list({ enum = ids }, 1, 3) else shape.list(shape.text(2, 8), 0, 4)
+	local from = if is_small then shape.list({ enum = ids }, 1, 3) else shape.list(shape.text(2, 8), 0, 3)
 	return function(names: { string }, extra: session.Values): shape.Shape
 		local order, properties = table.clone(names), table.clone(extra)
 		table.insert(order, "from")
@@ -80,9 +80,9 @@ local function decision_schema(self: app.App, ids: { string }, options: { string
 	local rejected = with_sources({ "option", "why" }, { option = { enum = others }, why = why })
 	local order = { "option", "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }
 	local members: { [string]: shape.Shape } = {
-		assumptions = shape.list(line(200), 0, 4),
+		assumptions = shape.list(line(200), 0, if is_small then 4 else 3),
 		decision = line(300),
-		next_steps = shape.list(line(200), 1, if is_small then 5 else 8),
+		next_steps = shape.list(line(200), 1, if is_small then 5 else 7),
 		option = { enum = options },
 		rejected = shape.list(rejected, 0, #others),
 		tradeoffs = shape.list(line(240), 1, if is_small then 4 else 6),
@@ -103,7 +103,7 @@ local function decision_schema(self: app.App, ids: { string }, options: { string
 		}
 		members.taken_back, members.rests_on, members.figures = known.TAKEN_BACK, RESTS_ON, mend.FIGURES
 		members.reasons = shape.list(line(0), 1, 6)
-		members.open = shape.list(line(0), 0, 6)
+		members.open = shape.list(line(0), 0, 5)
 	end
 	return shape.object(order, members)
 end

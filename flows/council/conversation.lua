@@ -67,7 +67,9 @@ function conversation.tell_answer(self: app.App, question: session.Question, lin
 		elseif assumption ~= nil then `Assumed, because the user did not answer "{question.question}": {assumption}`
 		elseif #lines > 0 then table.concat(lines, "\n")
 		else `The user answered "{question.question}": {question.userAnswer.answer}`
-	app.tell(self, told)
+	local answer = question.userAnswer
+	local is_default = question.status == "answered" and answer ~= nil and answer.answer == question.suggestedDefault
+	app.tell(self, if is_default then `{told} (They took the default that was offered.)` else told)
 end
 
 --- Tells what is debated and by whom.

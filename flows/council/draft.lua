@@ -166,8 +166,10 @@ function draft.faults(self: app.App, made: session.Decision): { Fault }
 	local allowed, said = allowed_figures(self, made), all_said(self)
 	local asks = ledger.plain(self.doc.requestText)
 	for _, line in lines do
-		for _, figure in figures.unsaid(line, allowed) do
-			add(`{figure} is neither theirs, as far as it holds, nor in figures with a sum that gives it: "{line}"`)
+		local unsaid = figures.unsaid(line, allowed)
+		if #unsaid > 0 then
+			local which = table.concat(unsaid, ", ")
+			add(`Neither theirs, as far as it holds, nor in figures with a sum that gives it: {which}. In: "{line}"`)
 		end
 		for _, quote in quotes_of(line) do
 			if not ledger.is_said(quote, said) then

@@ -21,8 +21,16 @@ local function is_common(value: number): boolean
 	return table.find(COMMON, value) ~= nil or (value % 12 == 0 and value <= 120)
 end
 
---- Returns the value of a written figure: a mark before three digits parts thousands, any other is a decimal one.
+--- Figures as they are written: with parted thousands, times of the clock (13:15), others.
+local WRITTEN = "[0-9]{1,3}(?:[ \u{a0}\u{202f}'][0-9]{3})+\\b|[0-9]{1,2}:[0-5][0-9]\\b|[0-9]+(?:[.,][0-9]+)*"
+
+--- Returns the value of a written figure: a mark before three digits parts thousands, any other is a decimal one. A time of the
+--- clock is in hours.
 local function value_of(written: string): number?
+	local hours, minutes = string.match(written, "^(%d+):(%d+)$")
+	if hours ~= nil and minutes ~= nil then
+		return tonumber(hours) :: number + tonumber(minutes) :: number / 60
+	end
 	local plain = string.gsub(written, "[\194\160\226\128\175%s']", "")
 	if string.find(plain, "^[1-9]%d?%d?[,%.]%d%d%d$") ~= nil or string.find(plain, "^%d%d?%d?[,%.]%d%d%d[,%.]%d%d%d$") ~= nil then
 		plain = string.gsub(plain, "[,%.]", "")
@@ -35,7 +43,7 @@ function figures.of(line: string): { Figure }
 	local found: { Figure } = {}
 	local from = 1
 	while true do
-		local hit = text.search(line, "[0-9]{1,3}(?:[ \u{a0}\u{202f}'][0-9]{3})+\\b|[0-9]+(?:[.,][0-9]+)*", from)
+		local hit = text.search(line, WRITTEN, from)
 		if hit == nil then
 			return found
 		end
@@ -142,7 +150,7 @@ function figures.result(sum: string, known: { Figure }): number?
 	local signs: { string } = {}
 	local from = 1
 	while true do
-		local hit = text.search(plain, "[0-9]{1,3}(?:[ \u{a0}\u{202f}'][0-9]{3})+\\b|[0-9]+(?:[.,][0-9]+)*|[-+*/()%^]", from)
+		local hit = text.search(plain, WRITTEN .. "|[-+*/()%^]", from)
 		if hit == nil then
 			break
 		end
@@ -160,10 +168,32 @@ function figures.result(sum: string, known: { Figure }): number?
 	return if reading.at > #signs then value else nil
 end
 
---- Whether a figure is what a sum of known ones gives, but for rounding.
+--- Whether a day of the month is counted from one that is known (`date: 6 weeks before 11 February`). The counting is not done again.
+local function is_counted(value: number, sum: string, known: { Figure }): boolean
+	local counted = string.match(sum, "^%s*date:(.+)$")
+	if counted == nil or value > 31 then
+		return false
+	end
+	local used = figures.of(counted)
+	return #used > 0 and #figures.unsaid(counted, known) == 0
+end
+
+--- Whether a figure is what a sum of known ones gives, but for rounding; a share may be told in percent.
 function figures.follows(written: string, sum: string, known: { Figure }): boolean
-	local wanted, found = (figures.of(written)[1] or {} :: any).value, figures.result(sum, known)
-	return wanted ~= nil and found ~= nil and math.abs(wanted - found) <= ROUNDED * math.abs(wanted)
+	local first = figures.of(written)[1]
+	if first == nil then
+		return false
+	elseif is_counted(first.value, sum, known) then
+		return true
+	end
+	local found = figures.result(sum, known)
+	if found == nil then
+		return false
+	end
+	local function is_near(value: number): boolean
+		return math.abs(first.value - value) <= ROUNDED * math.abs(first.value)
+	end
+	return is_near(found) or (string.find(sum, "%", 1, true) ~= nil and is_near(100 * found))
 end
 
 return figures

@@ -98,6 +98,17 @@ local function tidy(piece: string): string
 	return text.trim(out)
 end
 
+--- The fewest words of what a cut leaves.
+local FEWEST_LEFT = 3
+--- Words with which no sentence begins or ends that is whole.
+local TORN = "^(as|that|which|who|to|of|by|at|for|with|than|que|qui|de|à|pour|avec)\\b|\\b(as|to|of|by|at|for|with|than|the|a|is|are|be|que|de|à|le|la|les|pour|avec|est|sont)$"
+
+--- Whether a piece lost its beginning or its end.
+local function is_torn(piece: string): boolean
+	local plain = string.gsub(text.fold(piece), "[%s%p]+$", "")
+	return text.search(plain, TORN) ~= nil
+end
+
 --- Returns what is left of a sentence when what was taken back is cut out of it.
 local function left_of(sentence: string, gone: { string }): { string }
 	local pieces = { sentence }
@@ -120,7 +131,11 @@ local function left_of(sentence: string, gone: { string }): { string }
 		pieces = list.map(pieces, tidy)
 	end
 	return list.filter(pieces, function(piece): boolean
-		return #similarity.words(piece) > 0 or string.find(piece, "%d") ~= nil
+		if string.find(piece, "%d") ~= nil then
+			return true
+		end
+		-- What a cut leaves of a clause is no clause.
+		return #similarity.words(piece) >= (if was_cut then FEWEST_LEFT else 1) and not (was_cut and is_torn(piece))
 	end)
 end
 
@@ -245,6 +260,14 @@ local function names_of(clause: string): { string }
 		end
 	end
 	return found
+end
+
+--- Whether all names of a clause stand in these lines.
+function known.names_are_told(clause: string, lines: { string }): boolean
+	local stems = similarity.stems(table.concat(lines, "\n"))
+	return not list.some(names_of(clause), function(name): boolean
+		return stems.set[name] == nil
+	end)
 end
 
 --- Returns the figures of a clause that a record must tell: not those of what was taken back, which later words may still name.

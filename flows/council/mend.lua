@@ -88,12 +88,12 @@ local function change(made: session.Decision, changes: { app.Values }, from: { s
 	end
 end
 
---- Whether the host believes that something of the user's need not be placed: words of the answer tell it, or it has neither a figure
---- nor a name and bears on nothing.
+--- Whether the host believes that something of the user's need not be placed: words of the answer tell it, or it bears on nothing, has
+--- no figure, and its names stand in the answer.
 local function is_settled(self: app.App, clause: known.Clause, how: string, words: string, lines: { string }): boolean
 	local wanted = known.wanted_figures(self, clause.text)
 	if how == "needless" then
-		return #wanted == 0 and string.find(clause.text, "%s%u") == nil
+		return #wanted == 0 and known.names_are_told(clause.text, lines)
 	elseif how ~= "told" and how ~= "mended" then
 		return false
 	end

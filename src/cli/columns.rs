@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(text(&rows(), Some(200)), wide);
         assert_eq!(
             text(&rows(), Some(40)),
-            "ask    Asks a model      bundled:ask.lua\n       one question\nretro  Looks back        flows/retro.lua\n"
+            "ask    Asks a model one  bundled:ask.lua\n       question\nretro  Looks back        flows/retro.lua\n"
         );
         let narrow = text(&rows(), Some(24));
         assert!(narrow.starts_with("ask\n  Asks a model one\n  question\n  bundled:ask.lua\nretro\n"), "{narrow}");

@@ -35,7 +35,12 @@ pub(super) fn redact(redactor: Redactor) {
 
 /// Prints one line. Foreign names, paths and texts in it can neither break the line nor control the terminal.
 pub(super) fn line(text: impl Display) -> Result<()> {
-    print(&text::line(&text.to_string()))
+    let text = text.to_string();
+    let text = text::line(&text);
+    match ui::output_width() {
+        Some(width) => print(&fit::lines(&text, width)),
+        None => print(&text),
+    }
 }
 
 /// Prints several lines of nietz's own. The caller has already escaped foreign text in them, or set it apart.

@@ -360,11 +360,14 @@ fn types_complete_what_there_is_and_keep_what_the_user_has() {
         .file(".vscode/settings.json", "{ // mine\n}");
     let ended = env.nietz(["types"]).go().exits(0);
     assert_snapshot!(ended.stdout, @r#"
-    wrote .nietz/types: 17 modules, 15 schemas
+    wrote .nietz/types: 17 modules, 16 schemas
     wrote .luaurc
     .vscode/settings.json is not plain JSON; add this to it:
     {
       "luau-lsp.platform.type": "standard",
+      "files.associations": {
+        "**/flows/**/*.lua": "luau"
+      },
       "yaml.schemas": {
         "./.nietz/types/schemas/quotes.schema.json": [
           "quotes/*.yaml"
@@ -395,6 +398,9 @@ fn types_complete_what_there_is_and_keep_what_the_user_has() {
         ]
       }
     }
+    wrote .zed/settings.json
+    VS Code needs the extension `luau-lsp`, Zed the extension `Luau`; both find their settings here
+    Neovim (0.11 or newer, with luau-lsp in PATH): dofile(".nietz/types/nvim.lua") in your init.lua
     "#);
     assert_snapshot!(env.read(".luaurc"), @r#"
     {

@@ -33,15 +33,20 @@ impl Module {
                 continue;
             }
             let doc = std::mem::take(&mut doc);
+            // What stands at the head of the file, and about nothing behind it, is about the module.
+            if line.is_empty() {
+                if module.doc.is_empty() && module.items.is_empty() {
+                    module.doc = doc;
+                }
+                continue;
+            }
             // What is indented, and the bracket that closes it, belongs to the line before.
             let mut text = line.to_owned();
             while let Some(more) = lines.next_if(|line| line.starts_with('\t') || *line == "}" || *line == "end") {
                 text.push('\n');
                 text.push_str(more);
             }
-            if line.starts_with("local ") && module.doc.is_empty() && module.items.is_empty() {
-                module.doc = doc;
-            } else if let Some(item) = module.item(&text, doc) {
+            if let Some(item) = module.item(&text, doc) {
                 module.items.push(item);
             }
         }
@@ -137,7 +142,11 @@ mod tests {
             });
             assert_eq!(module.items.len(), named.count(), "{path}");
             assert!(
-                module.items.iter().filter(|item| !item.is_type).all(|item| item.doc.contains("```lua\n")),
+                module
+                    .items
+                    .iter()
+                    .filter(|item| !item.is_type && item.text.contains('('))
+                    .all(|item| item.doc.contains("```lua\n")),
                 "{path}"
             );
             assert!(module.summary().ends_with('.') && module.doc.contains("require"), "{path}: {}", module.summary());

@@ -385,11 +385,24 @@ mod tests {
         assert_eq!(press(&mut prompt, "hippe\r"), PromptOutcome::Answered(json!("Xanthippe")));
         // Enter is pressed by who has seen the question; what stands behind it is for the next one.
         let (mut prompt, left, _) = ahead(&save(), "y\r2\r");
-        assert_snapshot!(seen(&prompt), @"");
+        assert_snapshot!(seen(&prompt), @r"
+        ? Save it? (y/N)
+        › y
+        typed before this was asked: Enter takes
+        it
+        Some((1, 3))
+        ");
         assert_eq!(left, [KeyPress::Char('2'), KeyPress::Enter]);
         assert_eq!(press(&mut prompt, "\r"), PromptOutcome::Answered(json!(true)));
         let (mut prompt, ..) = ahead(&shape(), "2\r");
-        assert_snapshot!(seen(&prompt), @"");
+        assert_snapshot!(seen(&prompt), @r"
+        ? Which shape?
+          1. Round  no corners
+        ❯ 2. Square
+        typed before this was asked: Enter takes
+        it
+        None
+        ");
         assert_eq!(press(&mut prompt, "\r"), PromptOutcome::Answered(json!("square")));
         // Enter alone takes no default, and Ctrl-C interrupts as ever.
         let (prompt, left, interrupted) = ahead(&save(), "\r");
@@ -404,7 +417,14 @@ mod tests {
             json!({"value": "b", "label": "Short"}),
         ];
         let long = question(json!({"id": "l", "type": "choose", "prompt": "Which?", "options": options}));
-        assert_snapshot!(seen(&Prompt::new(&long, Vec::new())), @"");
+        assert_snapshot!(seen(&Prompt::new(&long, Vec::new())), @r"
+        ? Which?
+        ❯ 1. The first of the options that there
+             are here  no
+          2. Short
+        ›   ↑ ↓ or a number, then Enter
+        None
+        ");
     }
 
     #[test]

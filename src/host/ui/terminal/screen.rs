@@ -20,6 +20,8 @@ pub(super) struct Screen {
     /// The index of the drawn line with the cursor, and the cursor's column in it.
     row: usize,
     column: usize,
+    /// The size of the terminal when the last frame was written.
+    was: (usize, usize),
     /// The last frame. An identical frame is not written again.
     last: String,
     closed: bool,
@@ -33,7 +35,17 @@ const SHOW: &str = "\u{1b}[?25h";
 
 impl Screen {
     pub(super) fn new(out: Box<dyn Write + Send>, size: SizeSource, colour: bool) -> Screen {
-        Screen { out, size, colour, drawn: Vec::new(), row: 0, column: 0, last: String::new(), closed: false }
+        Screen {
+            out,
+            size,
+            colour,
+            drawn: Vec::new(),
+            row: 0,
+            column: 0,
+            was: (0, 0),
+            last: String::new(),
+            closed: false,
+        }
     }
 
     /// Returns the largest width of a line. The last column stays free: terminals differ in what they do
@@ -54,6 +66,11 @@ impl Screen {
     /// Adds lines that stay, and redraws the part below them.
     pub(super) fn draw(&mut self, stay: &[StyledLine], view: &View) {
         let mut frame = self.to_top();
+        let now = (self.size)();
+        // A terminal that folded lines would join them again when it becomes wider, with what was written over them since.
+        if std::mem::replace(&mut self.was, now) != now && !self.drawn.is_empty() {
+            frame.push_str("\u{1b}[J");
+        }
         for line in stay {
             frame.push_str(&line.ansi(self.colour));
             frame.push_str("\u{1b}[K\r\n");
@@ -166,7 +183,7 @@ mod tests {
         let before = out.text().len();
         screen.draw(&[], &View { lines: lines(&["? a"]), cursor: None });
         // Two rows of the question, and one of the line that the cursor was in.
-        assert!(out.text()[before..].starts_with("\u{1b}[?2026h\u{1b}[3A\r? a"), "{:?}", &out.text()[before..]);
+        assert!(out.text()[before..].starts_with("\u{1b}[?2026h\u{1b}[3A\r\u{1b}[J? a"), "{:?}", &out.text()[before..]);
     }
 
     #[test]

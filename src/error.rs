@@ -258,6 +258,9 @@ impl Failure {
             Kind::FileTooLarge => {
                 failure.hint("files may not become that large: raise the limit (`ulimit -f`), then resume the run")
             }
+            Kind::PermissionDenied if doing.contains("read") || doing.contains("open") => {
+                failure.hint("make it readable for you, or name another file")
+            }
             Kind::PermissionDenied | Kind::ReadOnlyFilesystem => {
                 failure.hint("make it writable for you, or choose another workspace with --workspace")
             }
@@ -289,6 +292,13 @@ mod tests {
     fn a_misspelt_word_finds_its_neighbour_and_nonsense_finds_none() {
         assert_eq!(nearest("promt", ["prompt", "schema"]), Some("prompt"));
         assert_eq!(nearest("zzzzzz", ["prompt", "schema"]), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_to_be_made_readable_and_not_writable() {
+        let error = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        let hint = |doing| Failure::io(std::path::Path::new("a"), doing, &error).hint.unwrap_or_default();
+        assert!(hint("read").contains("readable") && hint("write to").contains("writable"));
     }
 
     #[test]

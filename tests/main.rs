@@ -26,6 +26,9 @@ mod lua;
 #[path = "fuzz/mod.rs"]
 mod fuzz;
 
+#[path = "first/mod.rs"]
+mod first;
+
 #[path = "debug_memory/mod.rs"]
 mod debug_memory;
 

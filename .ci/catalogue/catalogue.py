@@ -1,4 +1,4 @@
-"""Makes src/host/llm/catalogue.json: what models cost, how much they take, and when they are switched off; the README tells its date.
+"""Makes src/host/llm/catalogue.json: what models cost, how much they take, and when they are switched off; `src/docs/limits.md` tells its date.
 
     python3 .ci/catalogue/catalogue.py            # fetches the newest packages by pip
     python3 .ci/catalogue/catalogue.py FOLDER     # takes the packages that lie in FOLDER
@@ -22,7 +22,7 @@ import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 CATALOGUE = HERE.parent.parent / "src/host/llm/catalogue.json"
-README = HERE.parent.parent / "README.md"
+PAGE = HERE.parent.parent / "src/docs/limits.md"
 PACKAGES = ["genai-prices", "litellm"]
 OLDEST_DAYS = 90
 # What was switched off longer ago than this is left out.
@@ -210,8 +210,8 @@ def write(models, today, sources):
     head = {"as_of": today.isoformat(), "sources": sources, "about": about}
     members = [f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in head.items()]
     CATALOGUE.write_text("{\n" + ",\n".join(members) + ',\n  "models": {\n' + ",\n".join(lines) + "\n  }\n}\n")
-    told = re.sub(r"(\[catalogue\]\(src/host/llm/catalogue\.json\)) of [0-9-]+", rf"\1 of {today}", README.read_text())
-    README.write_text(told)
+    told = re.sub(r"(\[catalogue\]\(\.\./host/llm/catalogue\.json\)) of [0-9-]+", rf"\1 of {today}", PAGE.read_text())
+    PAGE.write_text(told)
     print(f"{CATALOGUE.name}: {len(models)} models, {CATALOGUE.stat().st_size} bytes, as of {today}")
 
 

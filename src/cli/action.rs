@@ -62,13 +62,9 @@ pub(super) enum RunAction {
 /// Parses the arguments of a flow.
 pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, rest: Vec<String>) -> Result<RunAction> {
     let manifest = &session.flow.manifest;
-    let command = command(&format!("nietz run {}", shell(wanted)), "");
     let runs_commands = !manifest.permissions.exec.is_empty();
-    let command = if runs_commands { GrantArgs::augment_args(command) } else { command };
     let reads_files = manifest.permissions.files;
-    let command = if reads_files { ReadArgs::augment_args(command) } else { command };
-    let command = params::add(command.about(params::help_text(&manifest.summary)), manifest)?;
-    let command = with_usage(command, &format!("nietz run {}", shell(wanted)));
+    let command = flow_command(wanted, session)?;
     let is_explicit = rest.iter().any(|word| word == "--");
     let matches = match command.try_get_matches_from(std::iter::once("run".to_owned()).chain(rest)) {
         Ok(matches) => matches,
@@ -156,6 +152,21 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
     Ok(action(Box::new(begin), of_host.front))
 }
 
+/// Returns the command line of a flow: the options of every run, its own, and those by which its permissions are granted.
+pub(super) fn flow_command(wanted: &str, session: &Session) -> Result<Command> {
+    let manifest = &session.flow.manifest;
+    let name = format!("nietz run {}", shell(wanted));
+    let mut all = command(&name, "");
+    if !manifest.permissions.exec.is_empty() {
+        all = GrantArgs::augment_args(all);
+    }
+    if manifest.permissions.files {
+        all = ReadArgs::augment_args(all);
+    }
+    let all = params::add(all.about(params::help_text(&manifest.summary)), manifest)?;
+    Ok(with_usage(all, &name))
+}
+
 /// Makes the usage of a flow with commands say what is taken: in front of a command stand options, and none of the flow's
 /// own texts.
 fn with_usage(mut command: Command, name: &str) -> Command {
@@ -170,7 +181,7 @@ fn with_usage(mut command: Command, name: &str) -> Command {
 }
 
 /// Returns the index of the flow's name: the first word that is neither an option nor an option's value.
-fn flow_at(rest: &[String]) -> Option<usize> {
+pub(super) fn flow_at(rest: &[String]) -> Option<usize> {
     if !rest.first()?.starts_with('-') {
         return Some(0);
     }

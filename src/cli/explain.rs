@@ -5,6 +5,7 @@ use clap::Args;
 use crate::cli::output;
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::model::text::excerpt;
+use crate::run::machine::Machine;
 
 /// The glossary: the only place that defines the words that nietz uses.
 const WORDS: &str = include_str!("../WORDS.md");
@@ -17,7 +18,7 @@ pub(super) struct ExplainArgs {
     wanted: Vec<String>,
 }
 
-pub(super) fn run(args: &ExplainArgs) -> Result<Exit> {
+pub(super) fn run(machine: &Machine, args: &ExplainArgs) -> Result<Exit> {
     let wanted = args.wanted.join(" ");
     if wanted.is_empty() {
         let rows: Vec<Vec<String>> = Code::ALL
@@ -28,11 +29,11 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     if wanted == "words" {
-        output::block(WORDS)?;
+        output::prose(WORDS, &machine.environment)?;
         return Ok(Exit::Done);
     }
     if let Some(code) = Code::parse(&wanted) {
-        output::block(code.page())?;
+        output::prose(code.page(), &machine.environment)?;
         return Ok(Exit::Done);
     }
     // A word that is told beside another one, such as `answer` beside `question`, stands there in bold.
@@ -43,7 +44,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Exit> {
         .or_else(|| words().find(|(_, meaning)| meaning.contains(&bold)))
         .or_else(|| words().find(|(word, _)| is_part(word)));
     if let Some((word, meaning)) = found {
-        output::block(format!("{word}: {meaning}\n"))?;
+        output::prose(&format!("{word}: {meaning}"), &machine.environment)?;
         return Ok(Exit::Done);
     }
     let failure = Failure::new(Code::Usage, format!("there is no error code and no word `{}`", excerpt(&wanted)));
@@ -60,7 +61,7 @@ fn words() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Returns the first sentence of a code's page.
-fn summary(code: Code) -> String {
+pub(super) fn summary(code: Code) -> String {
     let text = code.page().lines().skip(1).find(|line| !line.is_empty()).unwrap_or_default();
     text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.').to_owned()
 }

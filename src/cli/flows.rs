@@ -9,6 +9,7 @@ use crate::error::{Exit, Result};
 use crate::lua::manifest::FlowCommand;
 use crate::model::text::shell;
 use crate::pack::ejected::{Ejected, OriginalState};
+use crate::pack::lock::Lockfile;
 use crate::pack::permission_items::describe_item;
 use crate::pack::resolve;
 use crate::pack::tree::{OverridingFile, PackTree};
@@ -62,6 +63,9 @@ pub(super) fn run(machine: &Machine, args: &FlowsArgs) -> Result<Exit> {
         overridden.push((name, tree, files, unused));
     }
     output::table(&rows)?;
+    if !args.json {
+        tell_missing_packs(machine)?;
+    }
     for (name, tree, files, unused) in &overridden {
         for file in files {
             let (told, difference) = eject::describe(tree, file, &ejected);
@@ -75,6 +79,17 @@ pub(super) fn run(machine: &Machine, args: &FlowsArgs) -> Result<Exit> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// Says which packs of the project are not installed: their flows are missing from the list.
+fn tell_missing_packs(machine: &Machine) -> Result<()> {
+    for (name, locked) in Lockfile::read(&machine.workspace)?.packs {
+        if !locked.folder(&machine.packs(), &name).is_dir() {
+            let add = format!("nietz pack add --locked {name}");
+            output::line(format!("the pack {name} {} is not installed here: {add}", locked.version))?;
+        }
+    }
+    Ok(())
 }
 
 /// Shows one flow.

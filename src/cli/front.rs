@@ -25,6 +25,12 @@ pub(super) struct FrontArgs {
     /// Trust this folder with what it asks for, in this run alone: for CI
     #[arg(long, global = true)]
     pub trust: bool,
+    /// Show where a flow that is not yours fails in its source, too
+    #[arg(long, global = true)]
+    pub trace: bool,
+    /// Whether the run is over for good when it ends, so that nothing can go on with it.
+    #[arg(skip)]
+    pub is_passing: bool,
     /// Whether standard input was read as a text, so that it answers nothing.
     #[arg(skip)]
     pub stdin_taken: bool,
@@ -39,6 +45,8 @@ impl FrontArgs {
             verbose: self.verbose || other.verbose,
             thoughts: self.thoughts || other.thoughts,
             trust: self.trust || other.trust,
+            trace: self.trace || other.trace,
+            is_passing: self.is_passing || other.is_passing,
             stdin_taken: self.stdin_taken || other.stdin_taken,
         }
     }
@@ -62,6 +70,8 @@ impl FrontArgs {
             stdin_taken: self.stdin_taken,
             verbose: self.verbose,
             thoughts: self.thoughts,
+            trace: self.trace,
+            is_passing: self.is_passing,
         }
     }
 }

@@ -8,12 +8,16 @@ mod acp;
 mod action;
 mod budget;
 mod commands;
+mod complete;
+mod columns;
 mod compare;
 mod check;
 mod diff;
 mod doctor;
+mod docs;
 mod documents;
 mod effort;
+mod early;
 mod eject;
 mod explain;
 mod flows;
@@ -51,6 +55,7 @@ mod verify;
 mod view;
 mod r#where;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -58,8 +63,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use rustix::process::Resource;
 
-use crate::error::{Exit, Failure};
+use crate::error::{Code, Exit, Failure};
 use crate::host::exec::helper;
+use crate::model::redact::Redactor;
 use crate::model::text;
 use crate::run::interrupts;
 use crate::run::machine::Machine;
@@ -112,6 +118,7 @@ enum Verb {
     Quotes(listing::QuotesArgs),
     Models(models::ModelsArgs),
     Types(types::TypesArgs),
+    Docs(docs::DocsArgs),
     Doctor(doctor::DoctorArgs),
     Where(r#where::WhereArgs),
     Explain(explain::ExplainArgs),
@@ -149,12 +156,23 @@ pub fn main(arguments: Vec<OsString>, environment: impl IntoIterator<Item = (OsS
 }
 
 fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> ExitCode {
+    let completes = complete::is_asked(&environment);
     let environment = variables::texts(environment);
     let redactor = environment.as_ref().map(variables::redactor).unwrap_or_default();
     output::redact(redactor.clone());
-    let mut cli = match Cli::try_parse_from(arguments) {
+    if completes {
+        return complete(arguments, environment, redactor);
+    }
+    if early::wants_events(&arguments) {
+        output::for_a_program();
+    }
+    let mut cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
+            let machine = environment.and_then(|environment| Machine::unconfigured(None, environment, redactor, None));
+            if let Some(failure) = machine.ok().and_then(|machine| early::flow_as_verb(&error, &arguments, &machine)) {
+                return failed(&failure);
+            }
             output::arguments(&error);
             return code(if error.use_stderr() { Exit::Usage } else { Exit::Done });
         }
@@ -170,10 +188,24 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
     let workspace = run_workspace.or(cli.workspace);
     // It tells where the configuration is, also while that is broken.
     let open = if matches!(cli.verb, Verb::Where(_)) { Machine::unconfigured } else { Machine::new };
+    let (bare_environment, bare_workspace, bare_redactor) = (environment.clone(), workspace.clone(), redactor.clone());
     let machine =
         environment.and_then(|environment| open(workspace, environment, redactor, std::env::current_exe().ok()));
+    let mut is_misconfigured = false;
     let machine = match machine {
         Ok(machine) => machine,
+        // What is checked may be that very file, and it is invalid as any other one is.
+        Err(failure) if matches!(cli.verb, Verb::Check(_)) && failure.code == Code::ConfigInvalid => {
+            output::failure(&failure);
+            is_misconfigured = true;
+            let bare = |environment| {
+                Machine::unconfigured(bare_workspace, environment, bare_redactor, std::env::current_exe().ok())
+            };
+            match bare_environment.and_then(bare) {
+                Ok(machine) => machine,
+                Err(failure) => return failed(&failure),
+            }
+        }
         Err(failure) => return failed(&failure),
     };
     tell_project(&machine, &cli.verb);
@@ -206,26 +238,46 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Personas(args) => listing::personas(&machine, &args),
         Verb::Quotes(args) => listing::quotes(&machine, &args),
         Verb::Types(args) => types::run(&machine, &args),
-        Verb::Completions(args) => generate::completions(&args, Cli::command()),
+        Verb::Docs(args) => docs::run(&machine, &args),
+        Verb::Completions(args) => generate::completions(&args),
         Verb::Man(args) => generate::man(&machine, &args, Cli::command()),
         Verb::Eject(args) => eject::run(&machine, &args),
         Verb::Flows(args) => flows::run(&machine, &args),
         Verb::Models(args) => models::run(&machine, &args),
         Verb::Doctor(args) => doctor::run(&machine, &args),
         Verb::Where(args) => r#where::run(&machine, &args),
-        Verb::Explain(args) => explain::run(&args),
+        Verb::Explain(args) => explain::run(&machine, &args),
         #[cfg(feature = "local")]
         Verb::Engine => Ok(Exit::Done),
     };
     match result {
+        Ok(Exit::Done) if is_misconfigured => code(Exit::Invalid),
         Ok(exit) => code(exit),
         Err(failure) => failed(&failure),
     }
 }
 
+/// Answers a shell that completes. A configuration that is wrong keeps nobody from typing: then there are fewer names.
+fn complete(
+    arguments: Vec<OsString>,
+    environment: crate::error::Result<BTreeMap<String, String>>,
+    redactor: Redactor,
+) -> ExitCode {
+    let workspace = complete::workspace(&arguments);
+    let opened = environment.and_then(|environment| {
+        let bare = Machine::unconfigured(workspace.clone(), environment.clone(), redactor.clone(), None);
+        Machine::new(workspace, environment, redactor, None).or(bare)
+    });
+    match opened {
+        Ok(machine) => complete::answer(arguments, &machine, &Cli::command()),
+        Err(failure) => code(failure.code.exit()),
+    }
+}
+
 /// Says which folder is worked for, if it is neither the current one nor named. Verbs that need no project say nothing.
 fn tell_project(machine: &Machine, verb: &Verb) {
-    let needs_none = matches!(verb, Verb::Where(_) | Verb::Explain(_) | Verb::Completions(_) | Verb::Man(_));
+    let needs_none =
+        matches!(verb, Verb::Where(_) | Verb::Explain(_) | Verb::Docs(_) | Verb::Completions(_) | Verb::Man(_));
     if let Found::Above(marker) = machine.project.found
         && !needs_none
     {
@@ -239,6 +291,10 @@ fn failed(failure: &Failure) -> ExitCode {
     code(failure.code.exit())
 }
 
+/// Returns the exit code of the process. What a run said and could not be written is a failure: who has sent it to a file
+/// believes to have it.
 fn code(exit: Exit) -> ExitCode {
-    ExitCode::from(exit as u8)
+    let Some(why) = crate::host::ui::lost_output() else { return ExitCode::from(exit as u8) };
+    output::failure(&output::unwritten(why));
+    ExitCode::from(if matches!(exit, Exit::Done | Exit::No) { Exit::Failed } else { exit } as u8)
 }

@@ -6,16 +6,26 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::Write;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
+use crate::cli::columns;
 use crate::error::{Code, Exit, Failure, Result};
-use crate::host::ui::{self, ending};
+use crate::host::ui::{self, ending, fit};
 use crate::model::redact::Redactor;
 use crate::model::text;
 
 /// The redactor that knows the secrets of this process. It is set once, before anything is printed.
 static REDACTOR: OnceLock<Redactor> = OnceLock::new();
+
+/// Whether a program reads standard output as events of a run.
+static FOR_A_PROGRAM: AtomicBool = AtomicBool::new(false);
+
+/// Says that a program reads events from standard output: it is told there, too, why no run began.
+pub(super) fn for_a_program() {
+    FOR_A_PROGRAM.store(true, Ordering::Relaxed);
+}
 
 /// Sets the redactor of all output. Clones share what they know, so secrets that are learned later are redacted, too.
 pub(super) fn redact(redactor: Redactor) {
@@ -25,12 +35,25 @@ pub(super) fn redact(redactor: Redactor) {
 
 /// Prints one line. Foreign names, paths and texts in it can neither break the line nor control the terminal.
 pub(super) fn line(text: impl Display) -> Result<()> {
-    print(&text::line(&text.to_string()))
+    let text = text.to_string();
+    let text = text::line(&text);
+    match ui::output_width() {
+        Some(width) => print(&fit::lines(&text, width)),
+        None => print(&text),
+    }
 }
 
 /// Prints several lines of nietz's own. The caller has already escaped foreign text in them, or set it apart.
 pub(super) fn block(text: impl Display) -> Result<()> {
     print(text::clean(&text.to_string()).trim_end())
+}
+
+/// Prints Markdown of nietz's own: laid out at a terminal, and as it is in a pipe.
+pub(super) fn prose(markdown: &str, environment: &BTreeMap<String, String>) -> Result<()> {
+    match ui::laid_out(&without_secrets(markdown), environment) {
+        Some(shown) => written(&shown),
+        None => block(markdown),
+    }
 }
 
 /// Prints a value as one line of JSON.
@@ -46,7 +69,11 @@ pub(super) fn json(value: &Value) -> Result<()> {
 pub(super) fn table(rows: &[Vec<String>]) -> Result<()> {
     match rows.is_empty() {
         true => Ok(()),
-        false => print(columns(rows).trim_end()),
+        false => {
+            let rows: Vec<Vec<String>> =
+                rows.iter().map(|row| row.iter().map(|cell| cell_text(cell)).collect()).collect();
+            print(columns::text(&rows, ui::output_width()).trim_end())
+        }
     }
 }
 
@@ -87,7 +114,25 @@ pub(super) fn width(environment: &BTreeMap<String, String>) -> Option<usize> {
 
 /// Prints the failure that ends the program to standard error.
 pub(super) fn failure(failure: &Failure) {
-    print_status(&ending::failure(failure, &ending::without_colour));
+    let text = ending::failure(failure, &ending::without_colour);
+    print_status(&match ui::error_width() {
+        Some(width) => fit::lines(&text, width),
+        None => text,
+    });
+    tell_program(failure);
+}
+
+/// Tells a program that no run began, as the one event that there is.
+fn tell_program(failure: &Failure) {
+    if FOR_A_PROGRAM.load(Ordering::Relaxed) {
+        ui::tell_no_run(failure, REDACTOR.get().unwrap_or(&Redactor::default()));
+    }
+}
+
+/// Returns the failure of an output that could not be written.
+pub(super) fn unwritten(why: impl Display) -> Failure {
+    Failure::new(Code::DiskFailed, format!("cannot write to standard output: {why}"))
+        .hint("what was shown is not all there; `nietz log` and `nietz report` have what the run did")
 }
 
 /// Prints what is wrong with the arguments, or the help that they ask for. Arguments may hold text that the user did not
@@ -98,6 +143,10 @@ pub(super) fn arguments(error: &clap::Error) {
         // clap prints its text in colour.
         true => drop(error.print()),
         false => print_status(&text),
+    }
+    if error.use_stderr() {
+        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        tell_program(&Failure::new(Code::Usage, first));
     }
 }
 
@@ -112,7 +161,12 @@ fn without_secrets(text: &str) -> Cow<'_, str> {
 }
 
 fn print(text: &str) -> Result<()> {
-    match writeln!(std::io::stdout(), "{}", without_secrets(text)) {
+    written(&without_secrets(text))
+}
+
+/// Writes what has no secrets any more.
+fn written(text: &str) -> Result<()> {
+    match writeln!(std::io::stdout(), "{text}") {
         Ok(()) => Ok(()),
         // A reader that stops early, as in `nietz runs | head`, is no failure.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(Exit::Done as i32),
@@ -123,24 +177,4 @@ fn print(text: &str) -> Result<()> {
 /// Returns a cell as it is printed, on one line and without secrets, so that its width is measured correctly.
 fn cell_text(cell: &str) -> String {
     text::line(&without_secrets(cell)).into_owned()
-}
-
-fn columns(rows: &[Vec<String>]) -> String {
-    use unicode_width::UnicodeWidthStr;
-    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| cell_text(cell)).collect()).collect();
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width =
-        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..count).map(width).collect();
-    let mut out = String::new();
-    for row in &rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(cell);
-            line.extend(std::iter::repeat_n(' ', width - cell.width() + 2));
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-    out
 }

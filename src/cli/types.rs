@@ -13,9 +13,13 @@ use crate::schema::builtin;
 /// The folder of the generated files, below the workspace.
 const TYPES: &str = ".nietz/types";
 
-/// Write types, schemas and settings for editors: luau-lsp then completes and checks every call of the host
+/// The files of flows and of modules beside them.
+const LUA: &str = "**/flows/**/*.lua";
+const NEOVIM: &str = include_str!("neovim.txt");
+
+/// Write types, schemas and settings for VS Code, Zed and Neovim: luau-lsp then completes and checks every call of the host
 ///
-/// `nietz check` checks no types. In CI: nietz types && luau-lsp analyze --platform=standard flows, with luau-lsp from
+/// Existing settings stay as they are. `nietz check` checks no types. In CI: nietz types && luau-lsp analyze --platform=standard flows, with luau-lsp from
 /// <https://github.com/JohnnyMorganz/luau-lsp/releases>
 #[derive(Args)]
 pub(super) struct TypesArgs {}
@@ -42,9 +46,43 @@ pub(super) fn run(machine: &Machine, _: &TypesArgs) -> Result<Exit> {
     output::line(format!("wrote {TYPES}: {} modules, {} schemas", api::ALL.len(), builtin::ALL.len()))?;
     let luaurc = json!({ "languageMode": "strict", "aliases": { "nietz": format!("{TYPES}/nietz") } });
     merge(machine, ".luaurc", &luaurc)?;
-    let settings = json!({ "luau-lsp.platform.type": "standard", "yaml.schemas": yaml });
+    let settings = json!({
+        "luau-lsp.platform.type": "standard",
+        // Without it, an extension for another Lua takes the files.
+        "files.associations": { LUA: "luau" },
+        "yaml.schemas": yaml,
+    });
     merge(machine, ".vscode/settings.json", &settings)?;
+    merge(machine, ".zed/settings.json", &zed(&yaml))?;
+    write("nvim.lua", &neovim(&yaml))?;
+    output::line("VS Code needs the extension `luau-lsp`, Zed the extension `Luau`; both find their settings here")?;
+    output::line(format!(
+        "Neovim (0.11 or newer, with luau-lsp in PATH): dofile(\"{TYPES}/nvim.lua\") in your init.lua"
+    ))?;
     Ok(Exit::Done)
+}
+
+/// Returns the settings of Zed and its extension for Luau.
+fn zed(yaml: &Map<String, Value>) -> Value {
+    json!({
+        "file_types": { "Luau": [LUA] },
+        "lsp": {
+            "luau-lsp": { "settings": { "luau-lsp": { "platform": { "type": "standard" } } } },
+            "yaml-language-server": { "settings": { "yaml": { "schemas": yaml } } },
+        },
+    })
+}
+
+/// Returns what Neovim runs: its own client of language servers, without a plugin.
+fn neovim(yaml: &Map<String, Value>) -> String {
+    let schemas: String = yaml
+        .iter()
+        .map(|(schema, files)| {
+            let files: Vec<String> = files.as_array().into_iter().flatten().map(Value::to_string).collect();
+            format!("  [{}] = {{ {} }},\n", Value::from(schema.as_str()), files.join(", "))
+        })
+        .collect();
+    NEOVIM.replace("SCHEMAS", schemas.trim_end())
 }
 
 /// Adds the missing members to a JSON file of the user's; existing members stay as they are.

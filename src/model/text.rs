@@ -20,6 +20,14 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
     shown(text, |c| matches!(c, '\n' | '\t') || is_unsafe(c) || is_unseen(c))
 }
 
+/// Returns a number with its noun, as people write it: `1 call`, `2 calls`.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        number => format!("{number} {noun}s"),
+    }
+}
+
 /// Quotes a word for a command line that the user is told to type, so that it is one argument in any shell. It is also made
 /// one visible line, so that a word with invisible characters names no existing file.
 pub(crate) fn shell(word: &str) -> String {

@@ -24,6 +24,9 @@ pub(crate) struct PackManifest {
     pub summary: String,
     pub licence: String,
     pub host_api: u64,
+    /// The version of nietz with which its tests passed for its author, by their word.
+    #[serde(default)]
+    pub tested: Option<String>,
     #[serde(default)]
     permissions: BTreeMap<String, DeclaredPermissions>,
 }

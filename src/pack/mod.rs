@@ -11,6 +11,7 @@ pub(crate) mod manifest;
 pub(crate) mod overlay;
 pub(crate) mod permission_items;
 pub mod intake;
+pub(crate) mod index;
 pub mod lock;
 pub(crate) mod path;
 pub(crate) mod persona;

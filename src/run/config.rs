@@ -31,6 +31,8 @@ pub struct Config {
     pub budget: Budget,
     /// What commands of flows may use.
     pub commands: CommandsConfig,
+    /// Where packs are looked for, and whose signatures of them count.
+    pub packs: PacksConfig,
     /// What each call of git may take.
     pub git: git::GitLimits,
     /// How flows notify the user. Only their own file says it: it names a program, or where texts are sent.
@@ -44,6 +46,18 @@ pub struct Config {
 }
 
 type FlowSettings = BTreeMap<String, Map<String, Value>>;
+
+/// What the user says of packs. No project's file says it: it decides whom the user believes.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PacksConfig {
+    /// The git repository of the index, with its branch behind a `#`.
+    pub index: Option<String>,
+    /// The file of those whose signatures of tags count, as a whole path or below `~/`.
+    pub signers: Option<String>,
+    /// Whether a pack is added and updated only if one of them has signed its tag.
+    pub signed: bool,
+}
 
 /// The user's configuration of the commands that flows run.
 #[derive(Clone, Default, Deserialize)]

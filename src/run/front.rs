@@ -11,7 +11,7 @@ use crate::host::FrontEnd;
 use crate::host::telemetry::{self, TracingFrontEnd};
 use crate::host::ui::answers::Answers;
 use crate::host::ui::mailbox::Mailbox;
-use crate::host::ui::{self, AnswersFrom, Mode};
+use crate::host::ui::{self, AnswersFrom, Mode, Sources};
 use crate::model::event::Event;
 use crate::model::question::{AnsweredBy, Question};
 use crate::run::machine::Machine;
@@ -31,6 +31,10 @@ pub struct FrontOptions {
     pub verbose: bool,
     /// Models are asked to show what they think.
     pub thoughts: bool,
+    /// A failure shows its place in the source of flows that are not the user's, too.
+    pub trace: bool,
+    /// Nothing can go on with the run when it has ended.
+    pub is_passing: bool,
 }
 
 /// A front end that is open.
@@ -55,7 +59,9 @@ impl FrontOptions {
             (false, true) => AnswersFrom::SaidPipe,
             (false, false) => AnswersFrom::Stdin,
         };
-        let front_end = ui::open(mode, answers, run, &machine.environment, &machine.redactor());
+        let sources = if self.trace { Sources::All } else { Sources::WithoutPacks(machine.packs()) };
+        let named = if self.is_passing && !self.json { "" } else { run };
+        let front_end = ui::open(mode, answers, named, (&machine.environment, sources), &machine.redactor());
         // A command that only looks leaves no run whose page could show its questions.
         let front_end: Box<dyn FrontEnd> = match run {
             "" => front_end,

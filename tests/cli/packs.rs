@@ -108,7 +108,8 @@ fn a_team_shares_a_pack_by_git() {
     assert_snapshot!(shown(&ended, &author, &user), @r"
     retro 1.0.0: Two voices look back (MIT)
       from file://AUTHOR#v1.0.0, commit DIGEST
-      1 flow, 2 personas, 1 test; its tests pass, with no permission at all
+      its tag is not signed
+      1 flow, 2 personas, 1 test; its tests pass with nietz 0.1.0, with no permission at all
     flow retro
       + calls models: what you say, and what it reads, is sent to them (llm)
     ? May retro do all of this? (y/N)
@@ -143,7 +144,8 @@ fn a_team_shares_a_pack_by_git() {
     retro 1.0.0 → 1.1.0
     retro 1.1.0: Two voices look back (MIT)
       from file://AUTHOR#v1.1.0, commit DIGEST
-      1 flow, 2 personas, 1 test; its tests pass, with no permission at all
+      its tag is not signed
+      1 flow, 2 personas, 1 test; its tests pass with nietz 0.1.0, with no permission at all
     files that differ: 2
       ~ flows/retro.lua
       ~ pack.yaml
@@ -221,7 +223,8 @@ fn a_part_of_what_a_pack_asks_for_is_granted_alone() {
     assert_snapshot!(shown(&ended, &author, &user), @r"
     retro 1.1.0: Two voices look back (MIT)
       from file://AUTHOR#v1.1.0, commit DIGEST
-      1 flow, 2 personas, 1 test; its tests pass, with no permission at all
+      its tag is not signed
+      1 flow, 2 personas, 1 test; its tests pass with nietz 0.1.0, with no permission at all
     flow retro
       + runs `cargo` with any arguments, in a sandbox (exec=cargo)
       + reads the whole repository and uncommitted work; makes branches and worktrees of its own (git)

@@ -1,5 +1,5 @@
 //! The promise to users of today's models: each bundled flow comes to its end with each generation of them, at the provider's own
-//! address, on a server that refuses what the provider refuses, and nothing is refused. The README's table says what was shown;
+//! address, on a server that refuses what the provider refuses, and nothing is refused. The table of `src/docs/models.md` says what was shown;
 //! here a part of it is shown, and the whole with `NIETZ_TEST_WHOLE` (`.ci/long providers`).
 //!
 //! The program is not told that it is tested: it asks for `https://api.openai.com` by name, and a proxy and an authority of the
@@ -216,12 +216,12 @@ fn not_learnt(seen: &Seen, told: &[String], provider: &str) -> Option<String> {
     (!learnt).then(|| format!("refused and told otherwise: {:#?} {told:#?}", seen.refused))
 }
 
-const README: &str = include_str!("../../README.md");
+const PAGE: &str = include_str!("../../src/docs/models.md");
 
-/// The rows of the README's table: the name of a server, how schemas are asked for there, and a cell for each flow.
+/// The rows of the page's table: the name of a server, how schemas are asked for there, and a cell for each flow.
 fn rows() -> Vec<Vec<&'static str>> {
     let (_, table) =
-        README.split_once("\n| by documentation of 2026-11-23, not tried on the provider |").expect("the table");
+        PAGE.split_once("\n| by documentation of 2026-11-23, not tried on the provider |").expect("the table");
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
     rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect()
 }
@@ -248,7 +248,7 @@ fn show(flow: Flow) {
                         continue;
                     }
                     format!(
-                        "{name} · {flow:?}: the README says {said:?}, and {letters:?} was shown; schemas: {strange:?}"
+                        "{name} · {flow:?}: the page says {said:?}, and {letters:?} was shown; schemas: {strange:?}"
                     )
                 }
             };

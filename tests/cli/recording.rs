@@ -108,7 +108,7 @@ fn a_failure_is_a_test_only_where_its_code_is_named() {
     // It is seen that what passes is a failure.
     let ended = env.nietz(["test"]).go().exits(0);
     assert_snapshot!(plain(&env, &ended.stdout), @r"
-    passed fails/badly: 1 effects in N ms; it shows the failure flow-error
+    passed fails/badly: 1 effect in N ms; it shows the failure flow-error
     1 passed, 0 failed
     ");
     // With the same code it is recorded anew without a word.

@@ -91,11 +91,16 @@ fn a_setting_is_declared_with_care() {
 /// What a reader copies from the page is valid for whoever looks at it: a run, `check`, an editor.
 #[test]
 fn every_configuration_on_the_page_is_valid() {
-    let page = include_str!("../../README.md");
-    let blocks: Vec<&str> =
-        page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect();
-    assert!(blocks.len() >= 2, "{blocks:?}");
-    for block in blocks {
+    let mut pages = vec![include_str!("../../README.md").to_owned()];
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/docs")).expect("they are there") {
+        pages.push(std::fs::read_to_string(entry.unwrap().path()).unwrap());
+    }
+    let of_page = |page: &str| -> Vec<String> {
+        page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default().to_owned()).collect()
+    };
+    let blocks: Vec<String> = pages.iter().flat_map(|page| of_page(page)).collect();
+    assert!(blocks.len() >= 5, "{blocks:?}");
+    for block in &blocks {
         let env = Env::new().config(block);
         let file = env.home().join("config.yaml").display().to_string();
         env.nietz(["check", &file]).go().exits(0);

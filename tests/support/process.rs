@@ -96,6 +96,12 @@ impl Call {
         Seat::take(&mut call.command)
     }
 
+    /// As [`Call::at_a_terminal`], with so many columns.
+    pub(crate) fn at_a_terminal_of(self, columns: u16) -> Seat {
+        let mut call = self.by("setsid", ["--ctty"]);
+        Seat::of(&mut call.command, columns)
+    }
+
     /// Starts it at a terminal that does not lead its session, so that no signal tells of its end.
     pub(crate) fn beside_a_terminal(mut self) -> Seat {
         Seat::take(&mut self.command)

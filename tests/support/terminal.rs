@@ -32,6 +32,11 @@ pub(crate) struct Seat {
 impl Seat {
     /// Starts a command with all its standard streams at a terminal of its own.
     pub(crate) fn take(command: &mut Command) -> Seat {
+        Seat::of(command, 100)
+    }
+
+    /// Starts it at a terminal of so many columns.
+    pub(crate) fn of(command: &mut Command, columns: u16) -> Seat {
         let far = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("there are ptys");
         grantpt(&far).expect("the pty is ours");
         unlockpt(&far).expect("the pty is ours");
@@ -39,7 +44,8 @@ impl Seat {
         let noctty = i32::try_from(rustix::fs::OFlags::NOCTTY.bits()).expect("a flag fits");
         let path = name.to_str().expect("its name is ASCII");
         let device = OpenOptions::new().read(true).write(true).custom_flags(noctty).open(path).expect("it opens");
-        tcsetwinsize(&device, Winsize { ws_row: 40, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 }).expect("it has a size");
+        tcsetwinsize(&device, Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })
+            .expect("it has a size");
         let stream = || Stdio::from(OwnedFd::from(device.try_clone().expect("a handle can be doubled")));
         let child = command.stdin(stream()).stdout(stream()).stderr(stream()).spawn().expect("the program starts");
         let keyboard = File::from(far);
@@ -83,6 +89,24 @@ impl Seat {
         }
         let end = self.seen.find(text).map_or(0, |start| start + text.len());
         self.seen.drain(..end);
+    }
+
+    /// Waits until the program is over, and returns everything that the screen was sent.
+    #[track_caller]
+    pub(crate) fn to_its_end(mut self) -> String {
+        let until = Instant::now() + LIMIT;
+        // What is written when a program ends may come after its end is known.
+        let mut is_over = false;
+        loop {
+            match self.screen.recv_timeout(Duration::from_millis(if is_over { 200 } else { 20 })) {
+                Ok(bytes) => self.all.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(_) if is_over => return std::mem::take(&mut self.all),
+                Err(_) => {
+                    is_over = self.child.try_wait().expect("it can be waited for").is_some();
+                    assert!(Instant::now() < until, "the program does not end: {}", self.all);
+                }
+            }
+        }
     }
 
     /// Everything that the screen was sent so far.

@@ -37,8 +37,10 @@ pub fn sources(root: &Path) -> Vec<Source> {
         let requires_from = if path.starts_with("tests/api/") { "script".to_owned() } else { path.clone() };
         sources.push(Source::whole(path, requires_from, text));
     }
-    let readme = fs::read_to_string(root.join("README.md")).expect("the README can be read");
-    sources.extend(samples::fenced("README.md", &readme));
+    for page in ["README.md", "src/docs/flows.md"] {
+        let text = fs::read_to_string(root.join(page)).expect("the page can be read");
+        sources.extend(samples::fenced(page, &text));
+    }
     sources
 }
 

@@ -96,7 +96,8 @@ pub(super) fn run(machine: &Machine, args: &NewArgs) -> Result<Exit> {
     let base = base(machine, args.kind);
     let mut written = Vec::new();
     for (path, text) in files {
-        let text = text.replace("NAME", name).replace("TITLE", &title(name));
+        let text =
+            text.replace("NAME", name).replace("TITLE", &title(name)).replace("VERSION", env!("CARGO_PKG_VERSION"));
         disk::write_below(base, &root.join(&path), text.as_bytes())?;
         written.push(root.join(path));
     }

@@ -3,10 +3,11 @@
 use clap::Args;
 
 use crate::cli::grants::GrantFlags;
-use crate::cli::output;
 use crate::cli::pack::source::{PackSource, with_reference};
 use crate::cli::pack::vet::vet;
+use crate::cli::pack::{search, signed};
 use crate::cli::trust::packs::{ask, tell, union};
+use crate::cli::{names, output};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::model::text::excerpt;
 use crate::pack::lock::{LockedPack, Lockfile};
@@ -19,6 +20,9 @@ pub(super) struct PackAddArgs {
     /// URL#TAG or URL#COMMIT of a git repository, a folder, or a `.tar.gz`; with `--locked`, the name of a pack
     #[arg(required_unless_present = "locked")]
     source: Option<String>,
+    /// Refuse the pack unless its tag is signed by somebody of `packs.signers` in config.yaml
+    #[arg(long)]
+    signed: bool,
     /// Install exactly what nietz.lock names, and grant nothing
     #[arg(long, conflicts_with = "yes")]
     locked: bool,
@@ -30,9 +34,18 @@ pub(super) fn run(machine: &Machine, args: &PackAddArgs) -> Result<Exit> {
     if args.locked {
         return install_locked(machine, args.source.as_deref());
     }
-    let source = &from_workspace(machine, args.source.as_deref().unwrap_or_default());
+    let typed = args.source.as_deref().unwrap_or_default();
+    let indexed = if is_name(machine, typed) { Some(search::named(machine, typed)?) } else { None };
+    let source = &indexed.as_ref().map_or_else(|| from_workspace(machine, typed), |entry| entry.source.clone());
     let mut lock = Lockfile::read(&machine.workspace)?;
     let vetted = vet(machine, &PackSource::parse(source, machine)?)?;
+    if let Some(entry) = indexed.filter(|entry| entry.sha256 != vetted.sha256 || entry.name != vetted.about.name) {
+        return Err(Failure::new(Code::PackChanged, format!("{source} has other content now than the index names"))
+            .because(format!("the index: {} {}, {}", entry.name, entry.version, entry.sha256))
+            .because(format!("the source: {} {}, {}", vetted.about.name, vetted.about.version, vetted.sha256))
+            .hint("who keeps the index has to look at it again; nothing was installed"));
+    }
+    signed::require(machine, args.signed, &vetted.signature)?;
     let name = vetted.about.name.clone();
     if let Some(present) = lock.packs.get(&name) {
         let message = format!("this project has the pack {name} already, from {}", present.source);
@@ -55,6 +68,11 @@ pub(super) fn run(machine: &Machine, args: &PackAddArgs) -> Result<Exit> {
     lock.packs.insert(name, locked);
     lock.write(&machine.workspace)?;
     Ok(Exit::Done)
+}
+
+/// Tells whether a typed source is the name of a pack in the index of the user's configuration.
+fn is_name(machine: &Machine, typed: &str) -> bool {
+    machine.config.packs.index.is_some() && names::require(typed).is_ok() && !machine.typed_path(typed).exists()
 }
 
 /// Returns a typed source as `nietz.lock` has it: a path there is relative to the workspace, and the user may be below it.

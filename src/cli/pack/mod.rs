@@ -6,6 +6,9 @@
 mod add;
 mod export;
 mod list;
+mod publish;
+mod search;
+mod signed;
 pub(super) mod vet;
 mod source;
 mod update;
@@ -38,11 +41,13 @@ enum PackVerb {
     },
     List(list::ListArgs),
     Export(export::ExportArgs),
+    Search(search::SearchArgs),
+    Publish(publish::PublishArgs),
 }
 
 pub(super) fn run(machine: &Machine, args: PackArgs) -> Result<Exit> {
     let _lock = match args.verb {
-        PackVerb::List(_) => None,
+        PackVerb::List(_) | PackVerb::Search(_) => None,
         _ => Some(hold(machine)?),
     };
     match args.verb {
@@ -51,6 +56,8 @@ pub(super) fn run(machine: &Machine, args: PackArgs) -> Result<Exit> {
         PackVerb::Remove { name } => remove(machine, &name),
         PackVerb::List(args) => list::run(machine, &args),
         PackVerb::Export(args) => export::run(machine, &args),
+        PackVerb::Search(args) => search::run(machine, &args),
+        PackVerb::Publish(args) => publish::run(machine, &args),
     }
 }
 

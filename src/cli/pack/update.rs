@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::cli::grants::GrantFlags;
 use crate::cli::output;
+use crate::cli::pack::signed;
 use crate::cli::pack::source::{PackSource, newest, with_reference};
 use crate::cli::pack::vet::vet;
 use crate::cli::trust::packs::{ask, installed_items, intersection, tell, union};
@@ -27,6 +28,9 @@ pub(super) struct UpdateArgs {
     /// The tag or commit to go to [default: the newest version among the tags; else what the source is now]
     #[arg(long, value_name = "TAG")]
     to: Option<String>,
+    /// Refuse the new version unless its tag is signed by somebody of `packs.signers` in config.yaml
+    #[arg(long)]
+    signed: bool,
     #[command(flatten)]
     flags: GrantFlags,
 }
@@ -53,6 +57,7 @@ pub(super) fn run(machine: &Machine, args: &UpdateArgs) -> Result<Exit> {
         let message = format!("{text} is the pack {} now, and not {name}", vetted.about.name);
         return Err(Failure::new(Code::PackInvalid, message).hint("remove the one, and add the other"));
     }
+    signed::require(machine, args.signed, &vetted.signature)?;
     let moved = moved_tag_notice(&before, &text, vetted.commit.as_deref());
     if let Some(moved) = &moved {
         output::line(moved)?;

@@ -4,11 +4,13 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use crate::cli::pack::signed;
 use crate::cli::pack::source::PackSource;
 use crate::cli::trust::packs as trust;
 use crate::cli::{output, test};
 use crate::disk::owner;
 use crate::error::{Code, Failure, Result};
+use crate::host::git::signature::TagSignature;
 use crate::lua::audit;
 use crate::pack::lock::LockedPack;
 use crate::pack::manifest::PackManifest;
@@ -32,6 +34,9 @@ pub(super) struct VettedPack {
     pub items: ItemsByFlow,
     pub sha256: String,
     pub commit: Option<String>,
+    pub signature: TagSignature,
+    /// How many tests of its own it has.
+    pub tests: usize,
     contents: String,
 }
 
@@ -46,6 +51,7 @@ pub(super) fn vet(machine: &Machine, source: &PackSource) -> Result<VettedPack> 
         .map_err(|error| Failure::io(&packs, "write to", &error))?;
     let root = scratch.path().join("pack");
     let commit = source.take(machine, scratch.path(), &root)?;
+    let signature = signed::signature(machine, source, commit.as_deref(), scratch.path())?;
     let tree = PackTree::new(Root::Disk(root.clone()));
     let about = PackManifest::read(&tree)?;
     let items = look_at_flows(machine, &tree)?;
@@ -66,13 +72,19 @@ pub(super) fn vet(machine: &Machine, source: &PackSource) -> Result<VettedPack> 
     let parts = parts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> =
         parts.map(|(count, what)| format!("{count} {what}{}", if *count == 1 { "" } else { "s" })).collect();
+    let version = env!("CARGO_PKG_VERSION");
+    let by_author = match &about.tested {
+        Some(tested) if tested != version => format!("; its author played them with {tested}"),
+        Some(_) => "; so did its author".to_owned(),
+        None => String::new(),
+    };
     let passed = match tests {
-        0 => "it has no test of its own",
-        _ => "its tests pass, with no permission at all",
+        0 => "it has no test of its own".to_owned(),
+        _ => format!("its tests pass with nietz {version}, with no permission at all{by_author}"),
     };
     let contents = format!("{}; {passed}", parts.join(", "));
     let sha256 = seal::digest(&root)?;
-    Ok(VettedPack { _scratch: scratch, root, about, items, sha256, commit, contents })
+    Ok(VettedPack { _scratch: scratch, root, about, items, sha256, commit, signature, tests, contents })
 }
 
 /// Loads and audits each flow, and returns the permission items that it asks for.
@@ -149,6 +161,9 @@ impl VettedPack {
         output::line(format!("{name} {version}: {} ({})", summary, licence))?;
         let commit = self.commit.as_ref().map(|commit| format!(", commit {commit}")).unwrap_or_default();
         output::line(format!("  from {source}{commit}"))?;
+        if self.commit.is_some() {
+            output::line(format!("  {}", signed::describe(&self.signature)))?;
+        }
         output::line(format!("  {}", self.contents))?;
         for shared in self.name_conflicts(machine)? {
             output::line(format!("  {shared}"))?;

@@ -12,6 +12,7 @@ use crate::cli::front::FrontArgs;
 use crate::cli::output;
 use crate::error::{Code, Exit, Failure, Result, nearest};
 use crate::host::ui::ending;
+use crate::model::text::count;
 use crate::pack::path::below;
 use crate::pack::resolve::{self, ResolvedFlow};
 use crate::pack::tree::{PackTree, Root};
@@ -130,7 +131,8 @@ fn tell(machine: &Machine, case: &Case, outcome: &Result<CaseOutcome>, ms: u128,
         }
         Ok(outcome) => {
             let CaseOutcome { effects, how, .. } = outcome;
-            output::line(format!("{how} {}: {effects} effects in {ms} ms{}", case.name, outcome.failure_note()))
+            let effects = count(*effects as u64, "effect");
+            output::line(format!("{how} {}: {effects} in {ms} ms{}", case.name, outcome.failure_note()))
         }
         Err(failure) if as_json => {
             output::json(&json!({ "case": case.name, "path": shown, "passed": false, "ms": ms, "failure": failure }))

@@ -15,7 +15,7 @@ use crate::journal::lines::EndRecord;
 use crate::model::budget::Budget;
 use crate::model::command::Grants;
 use crate::model::event::EndStatus;
-use crate::model::text::excerpt;
+use crate::model::text::{count, excerpt};
 use crate::pack::resolve::{self, ResolvedFlow};
 use crate::pack::tree::{PackTree, Root};
 use crate::run::live::NewRun;
@@ -127,9 +127,9 @@ pub(super) fn from_run(machine: &Machine, wanted: &str, name: Option<&str>, expe
 
 fn print_recorded(machine: &Machine, path: &Path, outcome: &CaseOutcome) -> Result<Exit> {
     output::line(format!(
-        "recorded {}: {} effects{}",
+        "recorded {}: {}{}",
         display_path(machine, path),
-        outcome.effects,
+        count(outcome.effects as u64, "effect"),
         outcome.failure_note()
     ))?;
     Ok(Exit::Done)
@@ -143,6 +143,8 @@ fn run_in_scratch<T>(
     front: &FrontArgs,
     then: impl FnOnce(&Path) -> Result<T>,
 ) -> Result<T> {
+    // Its folder is gone when it is over: nobody resumes it.
+    let front = &FrontArgs { is_passing: true, ..front.clone() };
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::new(Code::DiskFailed, format!("cannot make a temporary folder: {error}")))?;
     let scratch = folder.path().canonicalize().map_err(|error| Failure::io(folder.path(), "find", &error))?;

@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::cli::front::FrontArgs;
 use crate::cli::output;
 use crate::error::{Code, Exit, Failure, Result};
-use crate::host::ui::{self, AnswersFrom, Mode};
+use crate::host::ui::{self, AnswersFrom, Mode, Sources};
 use crate::lua::flow::Flow;
 use crate::model::question::{Question, QuestionKind};
 use crate::model::text::{excerpt, line, shell};
@@ -271,7 +271,8 @@ fn ask(machine: &Machine, flow: &str, folder: &str, items: &Items) -> Result<boo
     let list: String = items.iter().map(|item| format!("\n  {}", asked_for(item))).collect();
     let prompt = format!("{} asks in {}:{list}\nDo you trust this folder with that?", line(flow), line(folder));
     let question = Question { default: Some(false.into()), ..Question::new("trust", QuestionKind::Confirm, prompt) };
-    let front = ui::open(Mode::Auto, AnswersFrom::SaidPipe, "trust", &machine.environment, &machine.redactor());
+    let front =
+        ui::open(Mode::Auto, AnswersFrom::SaidPipe, "trust", (&machine.environment, Sources::All), &machine.redactor());
     Ok(runtime()?.block_on(front.ask(&question))? == true)
 }
 

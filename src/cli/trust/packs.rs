@@ -3,7 +3,7 @@
 use crate::cli::grants::GrantFlags;
 use crate::cli::output;
 use crate::error::{Code, Exit, Failure, Result};
-use crate::host::ui::{self, AnswersFrom, Mode};
+use crate::host::ui::{self, AnswersFrom, Mode, Sources};
 use crate::lua::flow::Flow;
 use crate::lua::manifest::Manifest;
 use crate::model::question::{Question, QuestionKind};
@@ -110,7 +110,8 @@ pub(in crate::cli) fn ask(
         (0, _) => format!("May {pack} do all of this?"),
         _ => format!("May {pack} do only this: {}?", line(&asked.join(", "))),
     };
-    let front = ui::open(Mode::Auto, AnswersFrom::SaidPipe, "pack", &machine.environment, &machine.redactor());
+    let front =
+        ui::open(Mode::Auto, AnswersFrom::SaidPipe, "pack", (&machine.environment, Sources::All), &machine.redactor());
     let question = Question { default: Some(false.into()), ..Question::new("trust", QuestionKind::Confirm, prompt) };
     let answer = runtime()?.block_on(front.ask(&question)).map_err(|failure| match failure.code {
         Code::AnswerMissing => failure.hint("where nobody is: --yes, with --allow for what is granted"),

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::error::{Code, Failure, Lost, Result};
 use crate::model::budget::{Budget, Price, Spent, cost, dollars};
 use crate::model::chat::{ChatRequest, FinishReason, HashedMessage, Usage};
+use crate::model::text::count;
 
 /// The tokens of reply that are reserved for a call without a limit of its own.
 const REPLY: u64 = 8192;
@@ -311,8 +312,11 @@ impl Meter {
     /// Lets no further call start, and returns the failure that says why.
     fn close(&self, why: String) -> Failure {
         let spent = self.spent();
-        let mut used =
-            format!("used so far: {} calls, {} tokens", self.ended.get() + self.lost.get().calls, self.tokens.get());
+        let mut used = format!(
+            "used so far: {}, {}",
+            count(self.ended.get() + self.lost.get().calls, "call"),
+            count(self.tokens.get(), "token")
+        );
         if let Some(cost) = cost(&spent) {
             used += &format!(", {} US dollars", dollars(cost));
         }

@@ -34,6 +34,7 @@ mod programs;
 mod process;
 mod remains;
 mod search;
+pub mod signature;
 mod stage;
 mod stat;
 mod revisions;

@@ -155,9 +155,9 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_tells_the_date_of_the_catalogue() {
-        let told = format!("[catalogue](src/host/llm/catalogue.json) of {}", as_of());
-        assert!(include_str!("../../../README.md").contains(&told), "the README does not say {told}");
+    fn the_reference_tells_the_date_of_the_catalogue() {
+        let told = format!("[catalogue](../host/llm/catalogue.json) of {}", as_of());
+        assert!(include_str!("../../docs/limits.md").contains(&told), "the page of limits does not say {told}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Only the user's own file may hold them: a base URL or a key command decides where keys go, so a
 //! project's `nietz.yaml` must not be able to set one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use serde::Deserialize;
@@ -34,6 +34,21 @@ pub struct ModelsConfig {
 }
 
 impl ModelsConfig {
+    /// Returns the names of all providers: the built-in ones and the user's.
+    pub fn providers(&self) -> Vec<String> {
+        let own = self.providers.keys().map(String::as_str);
+        let all: BTreeSet<&str> =
+            provider_defaults::ALL.iter().map(|defaults| defaults.name).chain(own).chain([LOCAL]).collect();
+        all.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Returns the model of each provider that a run gets which names the provider alone.
+    pub fn usual_models(&self) -> Vec<String> {
+        let built_in = provider_defaults::ALL.iter().filter_map(|defaults| Some((defaults.name, defaults.model?)));
+        let own = self.providers.iter().filter_map(|(name, own)| Some((name.as_str(), own.model.as_deref()?)));
+        built_in.chain(own).map(|(provider, model)| format!("{provider}/{model}")).collect()
+    }
+
     /// Tells whether a name is a provider's: a built-in one or one of the user's.
     pub fn is_provider(&self, name: &str) -> bool {
         name == LOCAL

@@ -96,16 +96,26 @@ pub(super) fn text(ending: &RunEnding<'_>, run: &str, paint: &dyn Fn(Tone, &str)
             let _ = writeln!(out, "{}", paint(Tone::Quiet, &line));
         }
     }
-    // Resuming after wrong params would fail in the same way, and a run that found no repository to begin with is not kept. A
-    // command that only looks has no name.
-    let is_refused = |failure: &Failure| match failure.code {
-        Code::GitMissing => ending.spent.is_empty(),
-        code => code == Code::Usage,
-    };
-    if ending.status != EndStatus::Done && !failure.is_some_and(is_refused) && !run.is_empty() {
+    // A command that only looks, and a run that is over for good, have no name here.
+    let can_go_on = failure.is_none_or(|failure| helps_to_resume(failure, !ending.spent.is_empty()));
+    if ending.status != EndStatus::Done && can_go_on && !run.is_empty() {
         let _ = writeln!(out, "{} nietz resume {run}", words.resume);
     }
     out
+}
+
+/// Tells whether resuming can come to more than the same failure. Wrong params stay wrong, a run that found no repository to
+/// begin with is not kept, and a mistake in a flow is mended by who can: its line is shown to nobody else.
+fn helps_to_resume(failure: &Failure, has_spent: bool) -> bool {
+    let is_the_users_flow = failure.place.as_ref().is_none_or(|place| place.line.is_none() || place.excerpt.is_some());
+    match failure.code {
+        Code::Usage => false,
+        Code::GitMissing => has_spent,
+        Code::FlowInvalid | Code::ModuleNotFound | Code::RequestInvalid | Code::TemplateInvalid | Code::Internal => {
+            is_the_users_flow
+        }
+        _ => true,
+    }
 }
 
 /// Returns the text of a failure, as nietz prints it wherever it ends with a failure.

@@ -1,7 +1,8 @@
 //! The front end for programs: standard output is JSON lines and nothing else.
 //!
 //! Each line is an event with `v`, `seq`, `type` and `run`; `events.schema.json` beside this file describes all
-//! fields. The first line names the run, the last is always `run_ended`.
+//! fields. The first line names the run, the last is always `run_ended`. Where no run began, that is the only one, and its
+//! `run` is empty.
 //!
 //! A program answers with lines of its own: `{"id": "topic", "answer": "tea"}`, in any order and even
 //! before the question, or plain text, which goes to the question that has been open longest. `effect` in place of `id` answers
@@ -11,6 +12,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{BufRead, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
@@ -32,6 +34,14 @@ use crate::model::text::{excerpt, json};
 /// The published schema of a line.
 #[cfg(test)]
 const SCHEMA: &str = include_str!("events.schema.json");
+
+/// Whether this process has written an event.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// Tells whether this process has written an event: then a run has begun, and its own events say how it ended.
+pub(super) fn has_begun() -> bool {
+    BEGUN.load(Ordering::Relaxed)
+}
 
 /// The version of the lines. A changed or missing field makes a new version, an added field does not.
 const VERSION: u32 = 1;
@@ -96,7 +106,7 @@ impl Json {
         Json {
             run: run.to_owned(),
             lines: Lines::new(input),
-            out: OutputStream::new(out),
+            out: OutputStream::standard_output(out),
             is_read,
             seq: Cell::new(0),
             ended: Cell::new(false),
@@ -179,6 +189,7 @@ impl FrontEnd for Json {
             return;
         }
         self.ended.set(matches!(event, Event::RunEnded { .. }));
+        BEGUN.store(true, Ordering::Relaxed);
         match event {
             Event::CallStarted { call, show: false, .. } => {
                 self.hidden.borrow_mut().insert(call.clone());

@@ -16,6 +16,7 @@
 pub(crate) mod answer;
 pub(crate) mod answers;
 pub mod ending;
+pub mod fit;
 pub(crate) mod hangup;
 mod hidden;
 pub(crate) mod json;
@@ -29,19 +30,25 @@ pub(crate) mod pipe;
 mod samples;
 pub(crate) mod terminal;
 mod verbose;
+mod waits;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 
 use self::hangup::TerminalReader;
 pub use self::hidden::hidden_line;
 use self::json::Json;
+pub use self::out::lost_output;
 use self::pipe::{Pipe, QuestionMode, Streams};
 use self::redacted::{RedactedLines, RedactingFrontEnd};
 use self::terminal::{Device, Terminal};
+use crate::error::Failure;
 use crate::host::FrontEnd;
+use crate::model::chat::Usage;
+use crate::model::event::{EndStatus, Event};
 use crate::model::redact::Redactor;
 
 /// The kind of front end that the user chose on the command line.
@@ -51,6 +58,14 @@ pub enum Mode {
     Auto,
     /// `--json`.
     Json,
+}
+
+/// Which flows' lines a failure shows. They say something to who writes the flow, and nothing to who uses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sources {
+    All,
+    /// Those of flows that neither come with nietz nor stand in this folder of packs.
+    WithoutPacks(PathBuf),
 }
 
 /// Where answers come from.
@@ -70,10 +85,13 @@ pub fn open(
     mode: Mode,
     answers: AnswersFrom,
     run: &str,
-    env: &BTreeMap<String, String>,
+    (env, sources): (&BTreeMap<String, String>, Sources),
     redactor: &Redactor,
 ) -> Box<dyn FrontEnd> {
-    Box::new(RedactingFrontEnd::new(open_unredacted(mode, answers, run, env, redactor), redactor.clone()))
+    let inner = open_unredacted(mode, answers, run, env, redactor);
+    // A program gets all there is.
+    let sources = if mode == Mode::Json { Sources::All } else { sources };
+    Box::new(RedactingFrontEnd::new(inner, sources, redactor.clone()))
 }
 
 fn open_unredacted(
@@ -119,6 +137,46 @@ fn open_unredacted(
     let streams = Streams { input, out: Box::new(io::stdout()), err: Box::new(io::stderr()) };
     let pipe = Pipe::new(run, questions, streams);
     Box::new(if answers == AnswersFrom::SaidPipe { pipe } else { pipe.announcing() })
+}
+
+/// Tells a program that reads events why no run began. Says nothing where one has.
+pub fn tell_no_run(failure: &Failure, redactor: &Redactor) {
+    if json::has_begun() {
+        return;
+    }
+    let events = Json::new("", false, Box::new(io::empty()), Box::new(io::stdout()));
+    RedactingFrontEnd::new(Box::new(events), Sources::All, redactor.clone()).show(&Event::RunEnded {
+        status: EndStatus::Failed,
+        result: None,
+        failure: Some(failure.clone()),
+        usage: Usage::default(),
+        calls: 0,
+        spent: Vec::new(),
+        verdict: None,
+    });
+}
+
+/// Returns the columns of the terminal that standard output is.
+pub fn output_width() -> Option<usize> {
+    columns(&io::stdout())
+}
+
+/// Returns the columns of the terminal that standard error is.
+pub fn error_width() -> Option<usize> {
+    columns(&io::stderr())
+}
+
+fn columns(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
+    let size = stream.is_terminal().then(|| rustix::termios::tcgetwinsize(stream).ok()).flatten()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// Returns Markdown laid out for the terminal that standard output is, without a line end; nothing if it is none, or cannot
+/// show more than plain text.
+pub fn laid_out(markdown: &str, env: &BTreeMap<String, String>) -> Option<String> {
+    let TerminalFeatures { moves, colour } = TerminalFeatures::of(env);
+    let width = output_width().filter(|_| moves)?;
+    Some(terminal::laid_out(markdown, width, colour))
 }
 
 /// Opens the terminal that the process belongs to, if it belongs to one.

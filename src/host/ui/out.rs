@@ -4,19 +4,36 @@
 //! question that nobody sees, so the first failed write is remembered.
 
 use std::cell::{Cell, RefCell};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::sync::OnceLock;
 
 use crate::model::text::clean;
+
+/// Why standard output could not be written, if a front end could not: a full disk, and not a reader that left. The process has
+/// one standard output, whichever front end writes it.
+static LOST: OnceLock<String> = OnceLock::new();
+
+/// Returns why something that a run said could not be written to standard output. Showing something never fails while the
+/// run goes on; who has sent it to a file learns at the end that it is not all there.
+pub fn lost_output() -> Option<&'static str> {
+    LOST.get().map(String::as_str)
+}
 
 /// A stream for text that remembers whether a write has failed.
 pub(super) struct OutputStream {
     stream: RefCell<Box<dyn Write + Send>>,
     closed: Cell<bool>,
+    is_standard_output: bool,
 }
 
 impl OutputStream {
     pub(super) fn new(stream: Box<dyn Write + Send>) -> OutputStream {
-        OutputStream { stream: RefCell::new(stream), closed: Cell::new(false) }
+        OutputStream { stream: RefCell::new(stream), closed: Cell::new(false), is_standard_output: false }
+    }
+
+    /// Makes the stream for what a run says: that it could not be written is a failure of the process.
+    pub(super) fn standard_output(stream: Box<dyn Write + Send>) -> OutputStream {
+        OutputStream { is_standard_output: true, ..OutputStream::new(stream) }
     }
 
     /// Writes the text and flushes it, so that a reader sees it at once.
@@ -25,8 +42,12 @@ impl OutputStream {
             return;
         }
         let mut stream = self.stream.borrow_mut();
-        if stream.write_all(text.as_bytes()).and_then(|()| stream.flush()).is_err() {
+        if let Err(error) = stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
             self.closed.set(true);
+            if self.is_standard_output && error.kind() != ErrorKind::BrokenPipe {
+                // The first reason stays.
+                let _ = LOST.set(error.to_string());
+            }
         }
     }
 

@@ -9,12 +9,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{BufRead, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
-use tokio::sync::Mutex;
 
 use super::answer::{self, Said};
 use super::ending::{self, RunEnding};
@@ -23,6 +23,7 @@ use super::lines::Lines;
 use super::out::{OutputStream, indent_lines, safe};
 use super::terminal::stream::edges;
 use super::verbose;
+use super::waits::Waits;
 use crate::error::Result;
 use crate::host::FrontEnd;
 use crate::model::event::Event;
@@ -68,7 +69,9 @@ pub(crate) struct Pipe {
     run: String,
     lines: Lines,
     out: OutputStream,
-    err: OutputStream,
+    /// Shared with the thread that tells what is waited for.
+    err: Arc<Mutex<OutputStream>>,
+    waits: Waits,
     questions: QuestionMode,
     /// Whether the user still has to be told that answers come from a pipe.
     announces: Cell<bool>,
@@ -84,16 +87,18 @@ pub(crate) struct Pipe {
     /// What was printed last.
     last: Cell<LastBlock>,
     /// One question at a time, in the order in which they were asked.
-    turn: Mutex<()>,
+    turn: tokio::sync::Mutex<()>,
 }
 
 impl Pipe {
     pub(crate) fn new(run: &str, questions: QuestionMode, streams: Streams) -> Pipe {
+        let err = Arc::new(Mutex::new(OutputStream::new(streams.err)));
         Pipe {
             run: run.to_owned(),
             lines: Lines::new(streams.input),
-            out: OutputStream::new(streams.out),
-            err: OutputStream::new(streams.err),
+            out: OutputStream::standard_output(streams.out),
+            waits: Waits::new(Arc::clone(&err)),
+            err,
             questions,
             announces: Cell::new(false),
             is_unsaid: false,
@@ -102,7 +107,7 @@ impl Pipe {
             streams: RefCell::default(),
             open: RefCell::default(),
             last: Cell::new(LastBlock::Nothing),
-            turn: Mutex::new(()),
+            turn: tokio::sync::Mutex::new(()),
         }
     }
 
@@ -112,11 +117,24 @@ impl Pipe {
         Pipe { is_unsaid: true, ..self }
     }
 
-    /// Returns the stream for questions and their answers.
-    fn question_output(&self) -> &OutputStream {
+    /// Writes to the stream for questions and their answers.
+    fn put_question(&self, text: &str) {
         match self.questions {
-            QuestionMode::Echoed | QuestionMode::Typed => &self.out,
-            QuestionMode::OnStderr => &self.err,
+            QuestionMode::Echoed | QuestionMode::Typed => self.out.put(text),
+            QuestionMode::OnStderr => self.put_err(text),
+        }
+    }
+
+    fn put_err(&self, text: &str) {
+        self.err.lock().unwrap_or_else(PoisonError::into_inner).put(text);
+    }
+
+    /// Tells whether nobody sees the questions any more.
+    fn is_unseen(&self) -> bool {
+        match self.questions {
+            QuestionMode::Echoed => self.out.is_closed(),
+            QuestionMode::OnStderr => self.err.lock().unwrap_or_else(PoisonError::into_inner).is_closed(),
+            QuestionMode::Typed => false,
         }
     }
 
@@ -148,36 +166,35 @@ impl Pipe {
     async fn answer(&self, question: &Question) -> Result<Value> {
         let _turn = self.turn.lock().await;
         self.open.borrow_mut().remove(&question.id);
-        let output = self.question_output();
+        self.waits.said();
         self.last.set(LastBlock::Other);
-        output.put(&question_text(question));
+        self.put_question(&question_text(question));
         loop {
             // Until a line comes, nobody knows whether the pipe answers: what is told of that stands before the answer.
             let (before, after) = if self.announces.get() { ("", "> ") } else { ("> ", "") };
-            output.put(before);
+            self.put_question(before);
             // If the output is closed, nobody sees the question, so no line can be meant as its answer.
-            let unseen = output.is_closed() && self.questions != QuestionMode::Typed;
-            let line = if unseen { None } else { self.lines.next().await };
+            let line = if self.is_unseen() { None } else { self.lines.next().await };
             let Some(line) = line else {
-                output.put(&format!("{after}\n"));
+                self.put_question(&format!("{after}\n"));
                 return Err(self.lines.end_failure(question, &self.run));
             };
             if self.announces.take() {
-                self.err.put(&format!("{}\n", indent_lines(BY_PIPE)));
+                self.put_err(&format!("{}\n", indent_lines(BY_PIPE)));
             }
             if self.questions == QuestionMode::Echoed {
-                output.put(&format!("{after}{}\n", safe(&line)));
+                self.put_question(&format!("{after}{}\n", safe(&line)));
             }
             match answer::parse(question, &line) {
-                Ok(Said::Help) => output.put(&indented(&help::lines(question, &self.lang.borrow()))),
+                Ok(Said::Help) => self.put_question(&indented(&help::lines(question, &self.lang.borrow()))),
                 Ok(Said::Answer(value)) => {
                     let meant = answer::display_text(question, &value);
                     if line.trim().is_empty() && !meant.is_empty() && self.questions == QuestionMode::Echoed {
-                        output.put(&format!("  ({meant})\n"));
+                        self.put_question(&format!("  ({meant})\n"));
                     }
                     return Ok(value);
                 }
-                Err(why) => output.put(&indented(&[answer::refusal(question, &why)])),
+                Err(why) => self.put_question(&indented(&[answer::refusal(question, &why)])),
             }
         }
     }
@@ -188,15 +205,20 @@ impl FrontEnd for Pipe {
         match event {
             Event::RunStarted { lang, .. } => lang.clone_into(&mut self.lang.borrow_mut()),
             // What a model thinks is shown while it comes, or not at all.
-            Event::Replayed { .. } | Event::CallThought { .. } | Event::Status { .. } | Event::Progress { .. } => {}
-            Event::Said { markdown, from } => self.say(from.as_deref(), markdown),
+            Event::Replayed { .. } | Event::CallThought { .. } | Event::Progress { .. } => {}
+            Event::Status { text } => self.waits.status(text),
+            Event::Said { markdown, from } => {
+                self.waits.said();
+                self.say(from.as_deref(), markdown);
+            }
             Event::CallStarted { call, label, show, .. } => {
+                self.waits.call_started(call, label);
                 if *show {
                     self.streams.borrow_mut().insert(call.clone(), (label.clone(), String::new()));
                 }
             }
-            Event::CallSent { request, .. } => self.err.put(&verbose::request_text(request)),
-            Event::CallReceived { reply, .. } => self.err.put(&verbose::reply_text(reply)),
+            Event::CallSent { request, .. } => self.put_err(&verbose::request_text(request)),
+            Event::CallReceived { reply, .. } => self.put_err(&verbose::reply_text(reply)),
             Event::CallDelta { call, text } => {
                 if let Some((_, so_far)) = self.streams.borrow_mut().get_mut(call) {
                     so_far.push_str(text);
@@ -206,13 +228,14 @@ impl FrontEnd for Pipe {
                 // Once for a call: a pipe is no place to count along.
                 if *attempt == 2 {
                     let wait = wait_ms.div_ceil(1000);
-                    self.err.put(&format!("{}; trying again in {wait} s\n", indent_lines(reason)));
+                    self.put_err(&format!("{}; trying again in {wait} s\n", indent_lines(reason)));
                 }
                 if let Some((_, so_far)) = self.streams.borrow_mut().get_mut(call) {
                     so_far.clear();
                 }
             }
             Event::CallEnded { call, failure, .. } => {
+                self.waits.call_ended(call);
                 let ended = self.streams.borrow_mut().remove(call);
                 if let (Some((label, text)), None) = (ended, failure) {
                     self.say(Some(&label), &text);
@@ -227,21 +250,22 @@ impl FrontEnd for Pipe {
                 if let Some(question) = open {
                     let shown = safe(&answer::display_text(&question, answer));
                     self.last.set(LastBlock::Other);
-                    self.question_output().put(&format!("{}> {shown}\n", question_text(&question)));
+                    self.put_question(&format!("{}> {shown}\n", question_text(&question)));
                 }
             }
             // Where there is a recap, it tells what was answered.
             Event::GivenBack { question, .. } if question.recap.is_some() => {}
             Event::GivenBack { question, answer } => {
                 self.last.set(LastBlock::Other);
-                self.question_output().put(&format!("{}\n", safe(&answer::given_back_text(question, answer))));
+                self.put_question(&format!("{}\n", safe(&answer::given_back_text(question, answer))));
             }
-            Event::Notice { text } => self.err.put(&format!("{}\n", indent_lines(text))),
+            Event::Notice { text } => self.put_err(&format!("{}\n", indent_lines(text))),
             Event::RunEnded { status, failure, spent, .. } => {
+                self.waits.status("");
                 let status = *status;
                 let elapsed = self.started.elapsed();
                 let ending = RunEnding { status, failure: failure.as_ref(), spent, elapsed, lang: &self.lang.borrow() };
-                self.err.put(&ending::text(&ending, &self.run, &ending::without_colour));
+                self.put_err(&ending::text(&ending, &self.run, &ending::without_colour));
             }
         }
     }

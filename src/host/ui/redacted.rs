@@ -7,11 +7,13 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read};
+use std::path::Path;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
 
-use crate::error::Result;
+use super::Sources;
+use crate::error::{Failure, Result};
 use crate::host::FrontEnd;
 use crate::model::event::Event;
 use crate::model::question::{AnsweredBy, Question};
@@ -20,9 +22,14 @@ use crate::model::redact::Redactor;
 /// The longest line, in bytes, that is redacted as one.
 const LONGEST: u64 = 1024 * 1024;
 
+/// How a file that comes with nietz is shown, and how a line of a traceback begins.
+const BUNDLED: &str = "bundled:";
+const CALLED_FROM: &str = "called from ";
+
 /// A front end that removes secrets from events before its inner front end shows them.
 pub(super) struct RedactingFrontEnd {
     inner: Box<dyn FrontEnd>,
+    sources: Sources,
     redactor: Redactor,
     /// For each call, the end of its text that is not shown yet.
     held: RefCell<HashMap<String, HeldText>>,
@@ -41,8 +48,8 @@ struct HeldText {
 const SHORT: usize = 4096;
 
 impl RedactingFrontEnd {
-    pub(super) fn new(inner: Box<dyn FrontEnd>, redactor: Redactor) -> RedactingFrontEnd {
-        RedactingFrontEnd { inner, redactor, held: RefCell::default(), held_thoughts: RefCell::default() }
+    pub(super) fn new(inner: Box<dyn FrontEnd>, sources: Sources, redactor: Redactor) -> RedactingFrontEnd {
+        RedactingFrontEnd { inner, sources, redactor, held: RefCell::default(), held_thoughts: RefCell::default() }
     }
 
     fn text(&self, text: &str) -> String {
@@ -70,6 +77,18 @@ impl RedactingFrontEnd {
         if let Some(rest) = rest.filter(|rest| !rest.text.is_empty()) {
             self.inner.show(&Event::CallThought { call: call.to_owned(), text: self.text(&rest.text) });
         }
+    }
+}
+
+impl Sources {
+    /// Returns a failure without the lines of flows that are not the user's own.
+    fn without_others(&self, mut failure: Failure) -> Failure {
+        let Sources::WithoutPacks(packs) = self else { return failure };
+        let is_other = |file: &str| file.starts_with(BUNDLED) || Path::new(file).starts_with(packs);
+        let Some(place) = failure.place.as_mut().filter(|place| is_other(&place.file)) else { return failure };
+        place.excerpt = None;
+        failure.details.retain(|detail| !detail.starts_with(CALLED_FROM));
+        failure
     }
 }
 
@@ -155,7 +174,8 @@ impl FrontEnd for RedactingFrontEnd {
             Event::RunEnded { status, result, failure, usage, calls, spent, verdict } => {
                 let mut result = result.clone();
                 result.iter_mut().for_each(|result| self.redactor.value(result));
-                let failure = failure.clone().map(|failure| self.redactor.failure(failure));
+                let failure =
+                    failure.clone().map(|failure| self.sources.without_others(self.redactor.failure(failure)));
                 let mut spent = spent.clone();
                 spent.iter_mut().for_each(|spent| spent.label = self.text(&spent.label));
                 let mut verdict = verdict.clone();
@@ -244,7 +264,7 @@ mod tests {
     fn a_key_that_comes_in_pieces_is_never_shown() {
         let out = Captured::default();
         let json = Json::new("r1", true, Box::new(Cursor::new("")), out.stream());
-        let front = RedactingFrontEnd::new(Box::new(json), redactor());
+        let front = RedactingFrontEnd::new(Box::new(json), Sources::All, redactor());
         for text in ["the key: plan", "ted-sec", "ret", "-1 and so on, plan", "ned"] {
             front.show(&delta("a", text));
         }
@@ -267,7 +287,7 @@ mod tests {
     fn a_key_in_pieces_of_thought_is_never_shown_and_text_comes_after_it() {
         let out = Captured::default();
         let json = Json::new("r1", true, Box::new(Cursor::new("")), out.stream());
-        let front = RedactingFrontEnd::new(Box::new(json), redactor());
+        let front = RedactingFrontEnd::new(Box::new(json), Sources::All, redactor());
         for text in ["is it plan", "ted-sec", "ret", "-1"] {
             front.show(&thought("a", text));
         }

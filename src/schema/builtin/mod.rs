@@ -69,6 +69,14 @@ pub const LOCK: BuiltinSchema = BuiltinSchema {
     code: Code::ConfigInvalid,
     text: include_str!("lock.schema.json"),
 };
+/// One pack of an index of packs.
+pub const INDEX: BuiltinSchema = BuiltinSchema {
+    name: "index",
+    files: &[],
+    format: Format::Yaml,
+    code: Code::ConfigInvalid,
+    text: include_str!("index.schema.json"),
+};
 /// The originals of a project's overriding files.
 pub const EJECTED: BuiltinSchema = BuiltinSchema {
     name: "ejected",
@@ -151,6 +159,7 @@ pub const ALL: &[&BuiltinSchema] = &[
     &CONFIG,
     &PROJECT,
     &LOCK,
+    &INDEX,
     &EJECTED,
     &GRANTS,
     &TRUST,

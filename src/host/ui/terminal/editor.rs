@@ -3,6 +3,8 @@
 //! The editor knows neither keys' bytes nor the screen, so tests can call its methods directly. The cursor only stops
 //! between what readers see as characters: an accent moves with its letter, an emoji of several code points as one.
 
+use std::ops::Range;
+
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::wrap::cells;
@@ -149,29 +151,19 @@ impl Editor {
 
     /// Returns the text as rows of at most this width, and the row and column of the cursor.
     pub(super) fn rows(&self, width: usize) -> (Vec<String>, (usize, usize)) {
-        let mut rows = vec![String::new()];
-        let mut used = 0;
-        let mut cursor = (0, 0);
-        for (index, c) in self.text.char_indices() {
-            let wide = if c == '\n' { 0 } else { cells(c) };
-            // The last cell of a row stays free for a cursor after the row's last character.
-            if used + wide >= width {
-                rows.push(String::new());
-                used = 0;
+        // The last cell of a row stays free for a cursor after the row's last character.
+        let room = width.saturating_sub(1).max(2);
+        let (mut rows, mut cursor, mut start) = (Vec::new(), (0, 0), 0);
+        for line in self.text.split('\n') {
+            for row in broken(line, room) {
+                let (from, to) = (start + row.start, start + row.end);
+                // Between two rows, the cursor stands where the next character comes.
+                if (from..=to).contains(&self.cursor) {
+                    cursor = (rows.len(), self.text[from..self.cursor].chars().map(cells).sum());
+                }
+                rows.push(self.text[from..to].to_owned());
             }
-            if index == self.cursor {
-                cursor = (rows.len() - 1, used);
-            }
-            if c == '\n' {
-                rows.push(String::new());
-                used = 0;
-            } else if let Some(row) = rows.last_mut() {
-                row.push(c);
-                used += wide;
-            }
-        }
-        if self.cursor == self.text.len() {
-            cursor = (rows.len() - 1, used);
+            start += line.len() + 1;
         }
         (rows, cursor)
     }
@@ -215,6 +207,30 @@ impl Editor {
     fn column(&self, start: usize, end: usize, column: usize) -> usize {
         self.text[start..end].char_indices().nth(column).map_or(end, |(index, _)| start + index)
     }
+}
+
+/// Returns the parts of a line that are rows of at most this width: broken behind blanks, and only a word that is longer
+/// than a row is cut. A blank that has no room hangs over.
+fn broken(line: &str, room: usize) -> Vec<Range<usize>> {
+    let (mut rows, mut start, mut used, mut gap) = (Vec::new(), 0, 0, None);
+    for (index, c) in line.char_indices() {
+        let wide = cells(c);
+        if used + wide > room && index > start {
+            let end = if c == ' ' { index + 1 } else { gap.unwrap_or(index) };
+            rows.push(start..end);
+            (start, gap) = (end, None);
+            used = line.get(end..index).unwrap_or_default().chars().map(cells).sum();
+            if c == ' ' {
+                continue;
+            }
+        }
+        used += wide;
+        if c == ' ' {
+            gap = Some(index + 1);
+        }
+    }
+    rows.push(start..line.len());
+    rows
 }
 
 fn starts(word: &str, begun: &str) -> bool {
@@ -312,5 +328,18 @@ mod tests {
         assert_eq!(editor.rows(5), (vec!["abcd".into(), "ef".into(), "漢字".into()], (2, 4)));
         editor.up();
         assert_eq!(editor.rows(5).1, (0, 2));
+    }
+
+    #[test]
+    fn words_are_not_broken_while_they_are_typed() {
+        let rows = |text: &str| typed(text).rows(8);
+        assert_eq!(rows("one two three"), (vec!["one two ".into(), "three".into()], (1, 5)));
+        assert_eq!(rows("one two"), (vec!["one two".into()], (0, 7)));
+        // The blank behind a full row hangs over, and the cursor goes on.
+        assert_eq!(rows("one two "), (vec!["one two ".into(), String::new()], (1, 0)));
+        assert_eq!(rows("a bcdefghijk"), (vec!["a ".into(), "bcdefgh".into(), "ijk".into()], (2, 3)));
+        let mut editor = typed("one two three");
+        editor.go_word_left();
+        assert_eq!(editor.rows(8).1, (1, 0));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `tty`, `keys` | the device: raw mode, the thread that reads keys, bytes to keys |
+//! | `tty`, `keys` | the device: raw mode, the thread that reads keys, what was typed ahead, bytes to keys |
 //! | `editor`, `prompt` | the state of an open question: keys in, lines and an answer out |
 //! | `markdown`, `wrap`, `style` | styled text, in lines that fit |
 //! | `stream`, `activity`, `state` | the current content of the screen |
@@ -43,15 +43,22 @@ use self::screen::Screen;
 use self::state::{LineKind, ScreenState};
 
 use self::tty::{RAW_OFF, RAW_ON, Tty};
-use self::wrap::wrap_text;
+use self::wrap::wrap_hanging;
 use super::answer;
 use super::ending::{self, RunEnding};
+use super::fit;
 use super::help;
 use super::verbose;
 use crate::error::{Failure, Result};
 use crate::host::FrontEnd;
 use crate::model::event::Event;
 use crate::model::question::{Question, QuestionKind};
+
+/// Returns Markdown as lines for a terminal of this width.
+pub(super) fn laid_out(markdown: &str, width: usize, colour: bool) -> String {
+    let lines = markdown::render(markdown, width.saturating_sub(1));
+    lines.iter().map(|line| line.ansi(colour)).collect::<Vec<_>>().join("\n")
+}
 
 /// The terminal and the streams of a terminal front end.
 pub(crate) struct Device {
@@ -138,9 +145,12 @@ impl Terminal {
             let why = if self.tty.is_gone() { answer::interrupted_failure } else { answer::missing_failure };
             why(question, &self.run).because(format!("the terminal: {error}"))
         })?;
-        let opened = self.open_question(question);
+        let (opened, interrupted) = self.open_question(question);
         let mut failure_for = answer::interrupted_failure as fn(&Question, &str) -> Failure;
         let answer = loop {
+            if interrupted {
+                break None;
+            }
             let Some(key) = typing.next().await else { break None };
             let mut state = self.shared.lock();
             match state.prompt.as_mut().map_or(PromptOutcome::Interrupted, |prompt| prompt.press(&key)) {
@@ -153,7 +163,7 @@ impl Terminal {
                     let width = state.screen.width();
                     let lines: Vec<_> = help::lines(question, &self.lang.borrow())
                         .iter()
-                        .flat_map(|line| wrap_text(line, Style::new(), width))
+                        .flat_map(|line| wrap_hanging(line, Style::new(), width))
                         .collect();
                     state.print(&lines, LineKind::Note, LineKind::Note);
                 }
@@ -182,8 +192,8 @@ impl Terminal {
         }
     }
 
-    /// Shows a question until the returned value is dropped.
-    fn open_question(&self, question: &Question) -> OpenQuestion<'_> {
+    /// Shows a question until the returned value is dropped, with what was typed ahead of it; tells whether that interrupts it.
+    fn open_question(&self, question: &Question) -> (OpenQuestion<'_>, bool) {
         let mut state = self.shared.lock();
         let (before, _) = answer::split_prompt(&question.prompt);
         if !before.is_empty() {
@@ -192,11 +202,13 @@ impl Terminal {
         state.screen.write(RAW_ON);
         let before = question.before.as_deref().and_then(Value::as_str).map(str::to_owned);
         let history = self.history.borrow().iter().cloned().chain(before).collect();
-        state.prompt = Some(Prompt::new(question, history));
+        let mut prompt = Prompt::new(question, history);
+        let interrupted = self.tty.typed_ahead(|keys| prompt.take_ahead(keys));
+        state.prompt = Some(prompt);
         state.redraw();
         drop(state);
         self.shared.moved.notify_all();
-        OpenQuestion { shared: &self.shared }
+        (OpenQuestion { shared: &self.shared }, interrupted)
     }
 
     /// Leaves the question and its answer on the screen.
@@ -299,9 +311,8 @@ impl FrontEnd for Terminal {
                 }
             }
             Event::Notice { text } => {
-                let lines = wrap_text(&super::out::indent_lines(text), Style::new(), state.screen.width());
-                let text: String = lines.iter().map(|line| line.ansi(false) + "\n").collect();
-                state.write_stderr(&text);
+                let width = state.screen.width();
+                state.write_stderr(&fit::lines(&format!("{}\n", super::out::indent_lines(text)), width));
                 state.redraw();
             }
             Event::RunEnded { status, failure, spent, .. } => {
@@ -310,7 +321,8 @@ impl FrontEnd for Terminal {
                 let elapsed = self.started.elapsed();
                 let ending = RunEnding { status, failure: failure.as_ref(), spent, elapsed, lang: &self.lang.borrow() };
                 let text = ending::text(&ending, &self.run, &|tone, text| state.paint(tone, text));
-                state.write_stderr(&text);
+                let width = state.screen.width();
+                state.write_stderr(&fit::lines(&text, width));
             }
         }
     }

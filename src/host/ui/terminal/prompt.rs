@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::editor::Editor;
 use super::keys::KeyPress;
 use super::style::{BOLD, DIM, StyledLine};
-use super::wrap::wrap_text;
+use super::wrap::{hanging, wrap_text};
 use crate::host::ui::answer::{self, Said};
 use crate::model::question::{Question, QuestionKind};
 
@@ -75,6 +75,30 @@ impl Prompt {
             QuestionKind::Confirm => return self.confirm(key),
         }
         PromptOutcome::Open
+    }
+
+    /// Takes what was typed before the question was shown as the beginning of its answer, up to the first Enter, which is
+    /// pressed anew by who has seen the question. What stands behind that Enter is left for the next question. Returns whether
+    /// it was interrupted.
+    pub(super) fn take_ahead(&mut self, keys: &mut Vec<KeyPress>) -> bool {
+        let end = keys.iter().position(|key| *key == KeyPress::Enter);
+        let mut typed: Vec<KeyPress> = keys.drain(..end.map_or(keys.len(), |end| end + 1)).collect();
+        if end.is_some() {
+            typed.pop();
+        }
+        for key in &typed {
+            match key {
+                KeyPress::Ctrl('c') if self.editor.text().is_empty() => return true,
+                KeyPress::Ctrl('c') => self.editor.clear(),
+                KeyPress::Ctrl('d') => {}
+                key if self.question.kind == QuestionKind::Choose => self.choose(key),
+                key => self.edit(key),
+            }
+        }
+        if end.is_some() && !self.editor.text().is_empty() {
+            self.note = Some(StyledLine::new("typed before this was asked: Enter takes it", DIM));
+        }
+        false
     }
 
     /// Returns the lines of the question with the text typed so far.
@@ -225,23 +249,39 @@ impl Prompt {
         }
     }
 
-    /// Adds as many options around the chosen one as there is room for.
+    /// Adds as many options around the chosen one as there is room for, in lines.
     fn options(&self, width: usize, room: usize, lines: &mut Vec<StyledLine>) {
         let options = &self.question.options;
-        let first = self.chosen.saturating_sub(room / 2).min(options.len().saturating_sub(room));
         let digits = options.len().to_string().len();
-        for (index, choice) in options.iter().enumerate().skip(first).take(room) {
-            let here = index == self.chosen;
-            let style = if here { ANSWER } else { Style::new() };
-            let mut line = StyledLine::new(if here { "❯ " } else { "  " }, ANSWER);
-            line.push(&format!("{:>digits$}. ", index + 1), DIM);
-            line.push(&choice.label, style);
-            if let Some(hint) = &choice.hint {
-                line.push(&format!("  {hint}"), DIM);
+        let laid: Vec<Vec<StyledLine>> = options
+            .iter()
+            .enumerate()
+            .map(|(index, choice)| {
+                let here = index == self.chosen;
+                let mut line = StyledLine::new(if here { "❯ " } else { "  " }, ANSWER);
+                line.push(&format!("{:>digits$}. ", index + 1), DIM);
+                line.push(&choice.label, if here { ANSWER } else { Style::new() });
+                if let Some(hint) = &choice.hint {
+                    line.push(&format!("  {hint}"), DIM);
+                }
+                hanging(&line.chars().collect::<Vec<_>>(), width, digits + 4)
+            })
+            .collect();
+        let height = |index: usize| laid.get(index).map_or(0, Vec::len);
+        let (mut first, mut last, mut taken) = (self.chosen, self.chosen + 1, height(self.chosen));
+        // Half of the room is for those above, and what either side leaves is for the other one.
+        for most in [room / 2 + 1, room] {
+            while first > 0 && taken + height(first - 1) <= most {
+                first -= 1;
+                taken += height(first);
             }
-            lines.push(line.cut(width));
+            while most == room / 2 + 1 && last < laid.len() && taken + height(last) <= room {
+                taken += height(last);
+                last += 1;
+            }
         }
-        if options.len() > room {
+        lines.extend(laid.iter().take(last).skip(first).flatten().cloned());
+        if last - first < options.len() {
             lines.push(StyledLine::new(&format!("  … {} of {}", self.chosen + 1, options.len()), DIM));
         }
     }
@@ -330,6 +370,61 @@ mod tests {
         Some((3, 7))
         ");
         assert_eq!(press(&mut prompt, "\r"), PromptOutcome::Answered(json!("un before été\ntwo\nthree")));
+    }
+
+    #[test]
+    fn what_is_typed_ahead_begins_the_answer_and_sends_none() {
+        let ahead = |question: &crate::model::question::Question, keys: &str| {
+            let mut prompt = Prompt::new(question, Vec::new());
+            let mut keys = KeyParser::default().feed(keys.as_bytes());
+            let interrupted = prompt.take_ahead(&mut keys);
+            (prompt, keys, interrupted)
+        };
+        let (mut prompt, left, _) = ahead(&topic(), "Xann\u{7f}t\u{1b}[A");
+        assert_eq!((prompt.editor.text(), left.len()), ("Xant", 0));
+        assert_eq!(press(&mut prompt, "hippe\r"), PromptOutcome::Answered(json!("Xanthippe")));
+        // Enter is pressed by who has seen the question; what stands behind it is for the next one.
+        let (mut prompt, left, _) = ahead(&save(), "y\r2\r");
+        assert_snapshot!(seen(&prompt), @r"
+        ? Save it? (y/N)
+        › y
+        typed before this was asked: Enter takes
+        it
+        Some((1, 3))
+        ");
+        assert_eq!(left, [KeyPress::Char('2'), KeyPress::Enter]);
+        assert_eq!(press(&mut prompt, "\r"), PromptOutcome::Answered(json!(true)));
+        let (mut prompt, ..) = ahead(&shape(), "2\r");
+        assert_snapshot!(seen(&prompt), @r"
+        ? Which shape?
+          1. Round  no corners
+        ❯ 2. Square
+        typed before this was asked: Enter takes
+        it
+        None
+        ");
+        assert_eq!(press(&mut prompt, "\r"), PromptOutcome::Answered(json!("square")));
+        // Enter alone takes no default, and Ctrl-C interrupts as ever.
+        let (prompt, left, interrupted) = ahead(&save(), "\r");
+        assert_eq!((prompt.editor.text(), left.len(), interrupted), ("", 0, false));
+        assert!(ahead(&topic(), "half\u{3}\u{3}").2);
+    }
+
+    #[test]
+    fn an_option_that_is_wider_than_the_screen_goes_on_below() {
+        let options = [
+            json!({"value": "a", "label": "The first of the options that there are here", "hint": "no"}),
+            json!({"value": "b", "label": "Short"}),
+        ];
+        let long = question(json!({"id": "l", "type": "choose", "prompt": "Which?", "options": options}));
+        assert_snapshot!(seen(&Prompt::new(&long, Vec::new())), @r"
+        ? Which?
+        ❯ 1. The first of the options that there
+             are here  no
+          2. Short
+        ›   ↑ ↓ or a number, then Enter
+        None
+        ");
     }
 
     #[test]

@@ -17,8 +17,11 @@ pub(super) struct Screen {
     colour: bool,
     /// The widths of the currently drawn lines. If the screen became narrower, it has folded them since.
     drawn: Vec<usize>,
-    /// The index of the drawn line with the cursor.
+    /// The index of the drawn line with the cursor, and the cursor's column in it.
     row: usize,
+    column: usize,
+    /// The size of the terminal when the last frame was written.
+    was: (usize, usize),
     /// The last frame. An identical frame is not written again.
     last: String,
     closed: bool,
@@ -32,7 +35,17 @@ const SHOW: &str = "\u{1b}[?25h";
 
 impl Screen {
     pub(super) fn new(out: Box<dyn Write + Send>, size: SizeSource, colour: bool) -> Screen {
-        Screen { out, size, colour, drawn: Vec::new(), row: 0, last: String::new(), closed: false }
+        Screen {
+            out,
+            size,
+            colour,
+            drawn: Vec::new(),
+            row: 0,
+            column: 0,
+            was: (0, 0),
+            last: String::new(),
+            closed: false,
+        }
     }
 
     /// Returns the largest width of a line. The last column stays free: terminals differ in what they do
@@ -53,6 +66,11 @@ impl Screen {
     /// Adds lines that stay, and redraws the part below them.
     pub(super) fn draw(&mut self, stay: &[StyledLine], view: &View) {
         let mut frame = self.to_top();
+        let now = (self.size)();
+        // A terminal that folded lines would join them again when it becomes wider, with what was written over them since.
+        if std::mem::replace(&mut self.was, now) != now && !self.drawn.is_empty() {
+            frame.push_str("\u{1b}[J");
+        }
         for line in stay {
             frame.push_str(&line.ansi(self.colour));
             frame.push_str("\u{1b}[K\r\n");
@@ -66,6 +84,8 @@ impl Screen {
         frame.push_str("\u{1b}[J");
         let bottom = lines.len().saturating_sub(1);
         let (row, column) = cursor.unwrap_or((bottom, 0));
+        // Without a place of its own, the cursor stays behind what was written last.
+        let at = if cursor.is_some() { column } else { lines.last().map_or(0, StyledLine::width) };
         if row < bottom {
             frame.push_str(&format!("\u{1b}[{}A", bottom - row));
         }
@@ -79,7 +99,7 @@ impl Screen {
         let drawn: Vec<usize> = lines.iter().map(StyledLine::width).collect();
         let same = stay.is_empty() && frame == self.last && drawn == self.drawn && row == self.row;
         self.drawn = drawn;
-        self.row = row;
+        (self.row, self.column) = (row, at);
         if !same {
             self.write(&format!("{BEGIN}{frame}{END}"));
             self.last = frame;
@@ -96,7 +116,7 @@ impl Screen {
     /// Clears the whole screen; the next frame starts at its top.
     pub(super) fn clear(&mut self) {
         self.drawn.clear();
-        self.row = 0;
+        (self.row, self.column) = (0, 0);
         self.last.clear();
         self.write("\u{1b}[2J\u{1b}[H");
     }
@@ -104,7 +124,9 @@ impl Screen {
     /// Returns the sequence that moves the cursor to the beginning of the changing part.
     fn to_top(&self) -> String {
         let columns = (self.size)().0.max(1);
-        let up: usize = self.drawn.iter().take(self.row).map(|width| width.div_ceil(columns).max(1)).sum();
+        let above: usize = self.drawn.iter().take(self.row).map(|width| width.div_ceil(columns).max(1)).sum();
+        // If the screen became narrower, the cursor's own line is folded, too.
+        let up = above + self.column.saturating_sub(1) / columns;
         if up > 0 { format!("\u{1b}[{up}A\r") } else { "\r".to_owned() }
     }
 
@@ -118,6 +140,9 @@ impl Screen {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::super::prompt::View;
     use anstyle::Style;
 
@@ -146,6 +171,19 @@ mod tests {
         let rest = out.text()[first.len()..].to_owned();
         let again = "\u{1b}[?2026h\u{1b}[1A\r? ask\u{1b}[K\r\n> a\u{1b}[K\u{1b}[J\r\u{1b}[3C\u{1b}[?25h\u{1b}[?2026l";
         assert_eq!(rest, format!("{again}\u{1b}[?2026h\u{1b}[1A\r\u{1b}[J\u{1b}[?25h\u{1b}[?2026l"));
+    }
+
+    #[test]
+    fn a_screen_that_became_narrower_is_drawn_over_from_the_top_of_what_it_folded() {
+        let (out, columns) = (Captured::default(), Arc::new(AtomicUsize::new(20)));
+        let size = columns.clone();
+        let mut screen = Screen::new(out.stream(), Box::new(move || (size.load(Ordering::SeqCst), 9)), true);
+        screen.draw(&[], &View { lines: lines(&["? a long question", "> typed typed"]), cursor: Some((1, 13)) });
+        columns.store(10, Ordering::SeqCst);
+        let before = out.text().len();
+        screen.draw(&[], &View { lines: lines(&["? a"]), cursor: None });
+        // Two rows of the question, and one of the line that the cursor was in.
+        assert!(out.text()[before..].starts_with("\u{1b}[?2026h\u{1b}[3A\r\u{1b}[J? a"), "{:?}", &out.text()[before..]);
     }
 
     #[test]

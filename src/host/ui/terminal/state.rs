@@ -12,7 +12,7 @@ use super::prompt::{Prompt, View};
 use super::screen::Screen;
 use super::stream::{Stream, edges};
 use super::style::{DIM, StyledLine, speaker};
-use super::wrap::wrap_text;
+use super::wrap::{hanging, wrap_hanging, wrap_text};
 use crate::error::Failure;
 use crate::host::ui::ending::Tone;
 use crate::host::ui::out::safe;
@@ -145,13 +145,13 @@ impl ScreenState {
 
     pub(super) fn call_failed(&mut self, label: &str, failure: &Failure) {
         let line = StyledLine::new("✗ ", AnsiColor::Red.on_default()).with(&format!("{label}: {failure}"), DIM);
-        let line = line.cut(self.screen.width());
-        self.print(&[line], LineKind::Note, LineKind::Note);
+        let lines = hanging(&line.chars().collect::<Vec<_>>(), self.screen.width(), 2);
+        self.print(&lines, LineKind::Note, LineKind::Note);
     }
 
     pub(super) fn note(&mut self, text: &str) {
-        let line = StyledLine::new(text, DIM).cut(self.screen.width());
-        self.print(&[line], LineKind::Note, LineKind::Note);
+        let lines = wrap_hanging(text, DIM, self.screen.width());
+        self.print(&lines, LineKind::Note, LineKind::Note);
     }
 
     /// Prints the finished text of the first stream, and, once it has ended, of the streams after it.

@@ -5,7 +5,7 @@
 
 use std::io::{self, PipeWriter};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ pub(super) const RAW_OFF: &str = "\u{1b}[?2004l";
 #[derive(Clone)]
 pub(super) struct Tty {
     device: Arc<OwnedFd>,
+    /// The keys that were pressed while no question was open.
+    ahead: Arc<Mutex<Vec<KeyPress>>>,
 }
 
 /// Raw mode with a thread that reads keys. Dropping it ends both.
@@ -40,7 +42,7 @@ pub(super) struct KeyReader {
 
 impl Tty {
     pub(super) fn new(device: OwnedFd) -> Tty {
-        Tty { device: Arc::new(device) }
+        Tty { device: Arc::new(device), ahead: Arc::default() }
     }
 
     /// Returns columns and rows, or 80 and 24 if the device does not know its size.
@@ -55,7 +57,7 @@ impl Tty {
         is_hung_up(&self.device)
     }
 
-    /// Starts to read keys. Discards keys typed before: they cannot answer a question that nobody had seen.
+    /// Starts to read keys. What was typed before is kept apart: it may begin an answer, and cannot answer what nobody had seen.
     pub(super) fn start_reading(&self) -> io::Result<KeyReader> {
         let before = termios::tcgetattr(&self.device)?;
         let mut raw = before.clone();
@@ -64,13 +66,27 @@ impl Tty {
         raw.output_modes.insert(OutputModes::OPOST | OutputModes::ONLCR);
         let (woken, wake) = io::pipe()?;
         let (send, keys) = mpsc::unbounded_channel();
-        termios::tcsetattr(&self.device, OptionalActions::Flush, &raw)?;
+        termios::tcsetattr(&self.device, OptionalActions::Now, &raw)?;
         // From here on, dropping this value restores the device.
         let mut typing = KeyReader { tty: self.clone(), before, keys, wake: Some(wake), thread: None };
+        let mut parser = KeyParser::default();
+        let typed = waiting_keys(&self.device, &mut parser);
+        self.ahead().extend(typed);
         let device = self.device.clone();
-        let read = move || read_keys(&device, &woken, &send);
+        let read = move || read_keys(&device, parser, &woken, &send);
         typing.thread = Some(thread::Builder::new().name("keys".to_owned()).spawn(read)?);
         Ok(typing)
+    }
+}
+
+impl Tty {
+    /// Gives away what was typed ahead: `take` removes what it takes.
+    pub(super) fn typed_ahead<R>(&self, take: impl FnOnce(&mut Vec<KeyPress>) -> R) -> R {
+        take(&mut self.ahead())
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, Vec<KeyPress>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -88,13 +104,31 @@ impl Drop for KeyReader {
             // The result is empty: the thread returns normally, whatever happened to the device.
             let _ = thread.join();
         }
+        // What was pressed behind the answer begins the next one.
+        while let Ok(key) = self.keys.try_recv() {
+            self.tty.ahead().push(key);
+        }
         let _ = termios::tcsetattr(&self.tty.device, OptionalActions::Now, &self.before);
     }
 }
 
+/// The most that is taken of what was typed ahead, in bytes.
+const MOST_AHEAD: usize = 64 * 1024;
+
+/// Returns the keys that the device has already. The device is in raw mode, so that half a line counts.
+fn waiting_keys(device: &OwnedFd, parser: &mut KeyParser) -> Vec<KeyPress> {
+    let (mut keys, mut taken, mut buffer) = (Vec::new(), 0, [0; 4096]);
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    while taken < MOST_AHEAD && matches!(poll(&mut [PollFd::new(device, PollFlags::IN)], Some(&now)), Ok(1)) {
+        let Ok(count @ 1..) = rustix::io::read(device, &mut buffer) else { break };
+        taken += count;
+        keys.extend(parser.feed(&buffer[..count]));
+    }
+    keys
+}
+
 /// Reads keys until the pipe is closed or the device is gone.
-fn read_keys(device: &OwnedFd, woken: &impl AsFd, send: &mpsc::UnboundedSender<KeyPress>) {
-    let mut parser = KeyParser::default();
+fn read_keys(device: &OwnedFd, mut parser: KeyParser, woken: &impl AsFd, send: &mpsc::UnboundedSender<KeyPress>) {
     let mut buffer = [0; 4096];
     loop {
         let wait = parser.escape_pending().then_some(ESCAPE);

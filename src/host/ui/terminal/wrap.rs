@@ -22,6 +22,39 @@ pub(super) fn wrap_text(text: &str, style: Style, width: usize) -> Vec<StyledLin
     wrap(&chars, width)
 }
 
+/// Returns a text in one style as lines of at most this width, of which all but the first are indented as far as the text of
+/// the first is: behind its blanks, and behind the wide gap in it, if there is one, as in `  /back  goes back`.
+pub(super) fn wrap_hanging(text: &str, style: Style, width: usize) -> Vec<StyledLine> {
+    let chars: Vec<(char, Style)> = text.chars().map(|c| (c, style)).collect();
+    hanging(&chars, width, indent(text))
+}
+
+/// Returns styled text without line ends as lines of at most this width, of which all but the first are indented.
+pub(super) fn hanging(text: &[(char, Style)], width: usize, indent: usize) -> Vec<StyledLine> {
+    let indent = if indent > width / 2 { 2 } else { indent };
+    let (mut lines, mut start) = (Vec::new(), 0);
+    loop {
+        let rest = &text[start..];
+        let indent = if start == 0 { 0 } else { indent };
+        let (end, next) = first_break(rest, width.saturating_sub(indent).max(2));
+        let mut shown = StyledLine::new(&" ".repeat(indent), Style::new());
+        shown.append(&line(&rest[..end]).trimmed());
+        lines.push(shown);
+        if next >= rest.len() {
+            return lines;
+        }
+        start += next;
+    }
+}
+
+/// Returns how far the lines below the first one of a text are indented.
+fn indent(text: &str) -> usize {
+    let blanks = text.len() - text.trim_start_matches(' ').len();
+    let gap = text[blanks..].find("  ").map(|gap| blanks + gap);
+    let behind = gap.map(|gap| gap + text[gap..].len() - text[gap..].trim_start_matches(' ').len());
+    behind.map_or(blanks + 2, |behind| text[..behind].chars().map(cells).sum())
+}
+
 fn wrap_one(text: &[(char, Style)], width: usize, lines: &mut Vec<StyledLine>) {
     let mut start = 0;
     loop {
@@ -72,7 +105,7 @@ fn line(text: &[(char, Style)]) -> StyledLine {
 mod tests {
     use anstyle::Style;
 
-    use super::wrap_text;
+    use super::{wrap_hanging, wrap_text};
 
     fn wrapped(text: &str, width: usize) -> Vec<String> {
         wrap_text(text, Style::new(), width).iter().map(|line| line.ansi(false)).collect()
@@ -84,6 +117,15 @@ mod tests {
         assert_eq!(wrapped("a  incomprehensibilities", 8), ["a", "incompre", "hensibil", "ities"]);
         assert_eq!(wrapped("a\n\nb", 7), ["a", "", "b"]);
         assert_eq!(wrapped("", 7), [""]);
+    }
+
+    #[test]
+    fn what_does_not_fit_goes_on_below_the_text_of_the_first_line() {
+        let lines = |text, width| -> Vec<String> {
+            wrap_hanging(text, Style::new(), width).iter().map(|line| line.ansi(false)).collect()
+        };
+        assert_eq!(lines("  /back  goes back a step", 18), ["  /back  goes back", "         a step"]);
+        assert_eq!(lines("one two three", 7), ["one two", "  three"]);
     }
 
     #[test]

@@ -95,7 +95,9 @@ return nietz.flow {
 			reads_only = true,
 			run = function()
 				for _, entry in retros:list() do
-					ui.say(if entry.error then entry.error.message else `- {entry.key.week}: {#entry.value.items} items`)
+					local count = if entry.error then 0 else #entry.value.items
+					local items = if count == 1 then "1 item" else `{count} items`
+					ui.say(if entry.error then entry.error.message else `- {entry.key.week}: {items}`)
 				end
 			end,
 		},

@@ -1,0 +1,253 @@
+//! A server of Postgres for tests: Debian's, in a temporary folder, as an ordinary user; one for a test process, with a database for
+//! each test. It ends with the process, also when that is killed: its shell reads from a pipe that the process holds.
+//!
+//! `NIETZ_TEST_POSTGRES` names the folder of the binaries, where they are not Debian's; with the value `needed` tests fail that
+//! otherwise say SKIPPED (`.ci/run` sets it).
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+
+/// The user that the server runs as where the tests run as root, as which it would refuse to start: `nobody`.
+const NOBODY: u32 = 65534;
+/// The folder of the migrations.
+const MIGRATIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/postgres/sql");
+
+const SCRIPT: &str = include_str!("postgres.sh");
+
+/// A server that runs, until this value is dropped.
+pub(crate) struct Server {
+    folder: PathBuf,
+    port: u16,
+    shell: Mutex<Shell>,
+    databases: AtomicUsize,
+}
+
+struct Shell {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+}
+
+/// A database with nietz's tables and the workspace `team`, whose id is 1.
+pub(crate) struct Database<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) name: String,
+}
+
+/// A connection that is used by one thread.
+pub(crate) struct Session {
+    runtime: tokio::runtime::Runtime,
+    client: Client,
+}
+
+/// Returns the server that all tests of this process share, or says that there is none.
+pub(crate) fn shared() -> Option<&'static Server> {
+    static SHARED: OnceLock<Option<Server>> = OnceLock::new();
+    SHARED.get_or_init(|| Server::start(&[])).as_ref()
+}
+
+/// Returns a database of the shared server, or says that there is none.
+pub(crate) fn database() -> Option<Database<'static>> {
+    shared().map(Server::database)
+}
+
+impl Server {
+    /// Starts a server with these settings beside those of all, for who stops or kills it. None, after saying so, where Postgres is not
+    /// installed.
+    pub(crate) fn start(settings: &[&str]) -> Option<Server> {
+        let Some(binaries) = binaries() else {
+            assert!(!is_needed(), "there is no Postgres here: apt-get install postgresql");
+            eprintln!("SKIPPED: there is no Postgres here (apt-get install postgresql), so nothing was shown about it");
+            return None;
+        };
+        // Free now, and nobody else asks for it by number.
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("the loopback is there").port();
+        // A server that is killed here loses nothing: the system that has its writes goes on.
+        let usual = ["fsync=off", "max_connections=150", "shared_buffers=32MB", "autovacuum_naptime=5s"];
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(SCRIPT).arg("sh").arg(binaries).arg("127.0.0.1").arg(port.to_string());
+        command.args(usual).args(settings);
+        let server = Server::by(command, port);
+        server.database_of_all();
+        Some(server)
+    }
+
+    /// Expects a call of `postgres.sh`, perhaps by way of another program.
+    pub(crate) fn by(mut command: Command, port: u16) -> Server {
+        // Whatever ends the tests by a signal to their group leaves it to the pipe to end the server.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).current_dir("/");
+        command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        if rustix::process::geteuid().is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let mut child = command.spawn().expect("a shell starts");
+        let mut from = BufReader::new(child.stdout.take().expect("it was asked for"));
+        let mut folder = String::new();
+        from.read_line(&mut folder).expect("it can be read");
+        assert!(!folder.is_empty(), "no server could be made");
+        let to = child.stdin.take();
+        let shell = Mutex::new(Shell { child, to, from });
+        let server = Server { folder: PathBuf::from(folder.trim_end()), port, shell, databases: AtomicUsize::new(0) };
+        server.tell("start");
+        server
+    }
+
+    /// Has the server started, killed, stopped, frozen or thawed.
+    pub(crate) fn tell(&self, word: &str) {
+        let mut shell = self.shell.lock().unwrap_or_else(PoisonError::into_inner);
+        let to = shell.to.as_mut().expect("it is open until the end");
+        writeln!(to, "{word}").expect("the shell reads");
+        let mut said = String::new();
+        shell.from.read_line(&mut said).expect("it can be read");
+        assert_eq!(said, "ok\n", "the server could not {word}");
+    }
+
+    fn database_of_all(&self) {
+        let mut session = self.session("postgres");
+        session.say("CREATE DATABASE nietz").expect("a new server makes a database");
+        let mut session = self.session("nietz");
+        for file in migrations() {
+            let sql = std::fs::read_to_string(&file).expect("it was listed");
+            session.say(&format!("BEGIN; {sql}; COMMIT")).unwrap_or_else(|code| panic!("{}: {code}", file.display()));
+        }
+        session.say("SELECT nietz.workspace('team', true)").expect("the owner makes workspaces");
+    }
+
+    /// Makes a database that has been migrated.
+    pub(crate) fn database(&self) -> Database<'_> {
+        let name = format!("test{}", self.databases.fetch_add(1, Ordering::SeqCst));
+        let mut session = self.session("postgres");
+        // Two copies of one database at once are refused for a moment.
+        let copied = (0..100).any(|_| session.say(&format!("CREATE DATABASE {name} TEMPLATE nietz")).is_ok());
+        assert!(copied, "a database can be made");
+        Database { server: self, name }
+    }
+
+    /// Makes a database with nothing in it.
+    pub(crate) fn empty_database(&self) -> Database<'_> {
+        let name = format!("empty{}", self.databases.fetch_add(1, Ordering::SeqCst));
+        self.session("postgres").say(&format!("CREATE DATABASE {name}")).expect("a database can be made");
+        Database { server: self, name }
+    }
+
+    fn session(&self, database: &str) -> Session {
+        Session::open(&self.url_of("nietz", database)).expect("the server takes connections")
+    }
+
+    fn url_of(&self, role: &str, database: &str) -> String {
+        let folder = self.folder.display().to_string().replace('/', "%2F");
+        format!("postgres://{role}@{folder}:{}/{database}", self.port)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let shell = self.shell.get_mut().unwrap_or_else(PoisonError::into_inner);
+        drop(shell.to.take());
+        let _ = shell.child.wait();
+    }
+}
+
+impl Database<'_> {
+    /// The address at the server's socket, for the role that owns all.
+    pub(crate) fn url(&self) -> String {
+        self.url_as("nietz")
+    }
+
+    pub(crate) fn url_as(&self, role: &str) -> String {
+        self.server.url_of(role, &self.name)
+    }
+
+    /// The address at the loopback.
+    pub(crate) fn url_by_port(&self) -> String {
+        format!("postgres://nietz@127.0.0.1:{}/{}", self.server.port, self.name)
+    }
+
+    pub(crate) fn session(&self) -> Session {
+        Session::open(&self.url()).expect("the server takes connections")
+    }
+
+    /// Makes a role that may connect, with what it may do in the workspace with this id, and connects as it.
+    pub(crate) fn role(&self, name: &str, workspace: i32, kinds: &[&str]) -> Session {
+        let role = format!("{name}_{}", self.name);
+        let mut owner = self.session();
+        owner.say(&format!("CREATE ROLE {role} LOGIN")).expect("the owner makes roles");
+        for kind in kinds {
+            owner.say(&format!("SELECT nietz.admit({workspace}, '{role}', '{kind}')")).expect("the owner admits");
+        }
+        Session::open(&self.url_as(&role)).expect("the role may connect")
+    }
+}
+
+impl Session {
+    /// Connects; the failure is a SQLSTATE, or a sentence.
+    pub(crate) fn open(url: &str) -> Result<Session, String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
+        let (client, connection) =
+            runtime.block_on(tokio_postgres::connect(url, NoTls)).map_err(|error| state(&error))?;
+        runtime.spawn(async move { drop(connection.await) });
+        Ok(Session { runtime, client })
+    }
+
+    /// Runs SQL and returns its rows: columns with `|` between them, rows with newlines, null as nothing. The failure is a SQLSTATE.
+    pub(crate) fn say(&mut self, sql: &str) -> Result<String, String> {
+        let messages = self.runtime.block_on(self.client.simple_query(sql)).map_err(|error| state(&error))?;
+        let mut rows = Vec::new();
+        for message in messages {
+            if let SimpleQueryMessage::Row(row) = message {
+                let columns: Vec<&str> = (0..row.len()).map(|at| row.get(at).unwrap_or_default()).collect();
+                rows.push(columns.join("|"));
+            }
+        }
+        Ok(rows.join("\n"))
+    }
+
+    /// As [`Session::say`], of what must succeed.
+    #[track_caller]
+    pub(crate) fn get(&mut self, sql: &str) -> String {
+        self.say(sql).unwrap_or_else(|code| panic!("{sql}: {code}"))
+    }
+}
+
+fn state(error: &tokio_postgres::Error) -> String {
+    error.code().map_or_else(|| error.to_string(), |code| code.code().to_owned())
+}
+
+fn is_needed() -> bool {
+    std::env::var_os("NIETZ_TEST_POSTGRES").is_some_and(|value| value == "needed")
+}
+
+/// The newest of Debian's.
+fn binaries() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("NIETZ_TEST_POSTGRES").filter(|value| value != "needed") {
+        return Some(PathBuf::from(named));
+    }
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
+    let mut found: Vec<(u32, PathBuf)> = versions
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+        .filter(|(_, folder)| folder.join("initdb").is_file() && folder.join("postgres").is_file())
+        .collect();
+    found.sort();
+    found.pop().map(|(_, folder)| folder)
+}
+
+/// The queue's script, and nietz's own in their order.
+pub(crate) fn migrations() -> Vec<PathBuf> {
+    let folder = Path::new(MIGRATIONS);
+    let mut own: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("the migrations are there")
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('0')))
+        .collect();
+    own.sort();
+    own.insert(0, folder.join("pgmq.sql"));
+    own
+}

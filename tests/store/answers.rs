@@ -18,7 +18,8 @@ fn a_second_answer_is_told_of_the_first() {
     let (run, claim) = held(&mut owner, "r1");
     let mut ann = database.role("ann", 1, &["asker"]);
     let mut ben = database.role("ben", 1, &["asker"]);
-    let parked = format!("SELECT nietz.park({run}, {claim}, 2, '{{wait}}', '[{{\"key\": \"k\"}}, {{\"key\": \"l\"}}]', '{{}}')");
+    let parked =
+        format!("SELECT nietz.park({run}, {claim}, 2, '{{wait}}', '[{{\"key\": \"k\"}}, {{\"key\": \"l\"}}]', '{{}}')");
     assert_eq!(owner.get(&parked), "t");
     assert_eq!((status(&mut owner, &run).as_str(), messages(&mut owner).as_str()), ("waiting", "0"));
     assert_eq!(ann.say(&format!("SELECT nietz.answer({run}, 'm', '1')")), Err("NZ006".to_owned()), "nobody asked that");
@@ -26,7 +27,11 @@ fn a_second_answer_is_told_of_the_first() {
     assert_eq!(first, format!("queued|ann_{}|Ann", database.name));
     let second = ben.get(&format!("SELECT result, who, said_as FROM nietz.answer({run}, 'k', '\"no\"', 'Ben')"));
     assert_eq!(second, format!("second|ann_{}|Ann", database.name));
-    assert_eq!(ben.get(&format!("SELECT result FROM nietz.answer({run}, 'l', '2')")), "kept", "another question, while it is queued");
+    assert_eq!(
+        ben.get(&format!("SELECT result FROM nietz.answer({run}, 'l', '2')")),
+        "kept",
+        "another question, while it is queued"
+    );
     assert_eq!(messages(&mut owner), "1");
     let (_, claim) = take(&mut owner, "w1").expect("it goes on");
     let given = owner.get(&format!("SELECT key, value FROM nietz.answers({run}) ORDER BY key"));
@@ -45,7 +50,9 @@ fn a_thousand_answers_at_the_instant_of_parking_are_all_met() {
     let Some(database) = postgres::database() else { return };
     const RUNS: usize = 1000;
     let mut owner = database.session();
-    owner.get(&format!("SELECT count(nietz.enqueue(1, 'r' || i, 'flow', '{{open}}', '{{}}')) FROM generate_series(1, {RUNS}) i"));
+    owner.get(&format!(
+        "SELECT count(nietz.enqueue(1, 'r' || i, 'flow', '{{open}}', '{{}}')) FROM generate_series(1, {RUNS}) i"
+    ));
     let (parking, answered, raced) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     let all = Barrier::new(ANSWERERS + WORKERS);
     std::thread::scope(|scope| {
@@ -63,7 +70,8 @@ fn a_thousand_answers_at_the_instant_of_parking_are_all_met() {
                         std::thread::yield_now();
                     }
                     let name = format!("r{}", next + 1);
-                    let one = format!("SELECT (nietz.answer(id, 'k', '1')).result FROM nietz.run WHERE name = '{name}'");
+                    let one =
+                        format!("SELECT (nietz.answer(id, 'k', '1')).result FROM nietz.run WHERE name = '{name}'");
                     let result = session.get(&one);
                     assert!(["queued", "kept"].contains(&result.as_str()), "{result}");
                 }
@@ -75,9 +83,8 @@ fn a_thousand_answers_at_the_instant_of_parking_are_all_met() {
                 let mut session = database.session();
                 all.wait();
                 loop {
-                    let taken = session.get(&format!(
-                        "SELECT run, claim, last_seq FROM nietz.take(1, '{{\"\"}}', 15, 'w{worker}')"
-                    ));
+                    let taken = session
+                        .get(&format!("SELECT run, claim, last_seq FROM nietz.take(1, '{{\"\"}}', 15, 'w{worker}')"));
                     let Some((run, rest)) = taken.split_once('|') else {
                         // All are over, or wait for an answer that is still to come; one that was lost waits for ever.
                         let all_answered = session.get("SELECT count(*) FROM nietz.answer") == RUNS.to_string();

@@ -13,8 +13,12 @@ fn a_call_is_reserved_with_its_intent_and_counted_with_its_outcome() {
     let mut session = database.session();
     let (run, claim) = held(&mut session, "r1");
     session.get("SELECT nietz.set_budget(1, 10, 1000, 1.0)");
-    let reserve = |key: &str, tokens: u32| format!("[{{\"key\": \"{key}\", \"calls\": 1, \"tokens\": {tokens}, \"cost\": 0.25}}]");
-    let append = |seq: u32, line: &str, money: &str| format!("SELECT nietz.append({run}, {claim}, {seq}, '{{{line}}}', '{money}')");
+    let reserve = |key: &str, tokens: u32| {
+        format!("[{{\"key\": \"{key}\", \"calls\": 1, \"tokens\": {tokens}, \"cost\": 0.25}}]")
+    };
+    let append = |seq: u32, line: &str, money: &str| {
+        format!("SELECT nietz.append({run}, {claim}, {seq}, '{{{line}}}', '{money}')")
+    };
     for _ in 0..2 {
         session.get(&append(2, "intent", &reserve("a", 400)));
         assert_eq!(session.get(SPENT), "0|0|0|1|400|0.25", "also when it is sent again");

@@ -10,7 +10,9 @@ const CHANGED: &str = "NZ004";
 fn a_document_that_somebody_else_changed_is_left_as_it_is() {
     let Some(database) = postgres::database() else { return };
     let mut session = database.session();
-    let save = |digest: &str, expected: &str| format!("SELECT nietz.save_document(1, '', 'a.yaml', 'x', '{digest}', {expected})");
+    let save = |digest: &str, expected: &str| {
+        format!("SELECT nietz.save_document(1, '', 'a.yaml', 'x', '{digest}', {expected})")
+    };
     assert_eq!(session.say(&save("d1", "'d0'")), Err(CHANGED.to_owned()), "it is gone");
     assert_eq!(session.say(&save("d1", "NULL")), Ok(String::new()));
     assert_eq!(session.say(&save("d1", "NULL")), Ok(String::new()), "the same again");

@@ -3,9 +3,12 @@
 mod answers;
 mod budget;
 mod documents;
+mod histories;
+mod history;
 mod parent;
 mod rights;
 mod runs;
+mod versions;
 
 use crate::support::postgres::Session;
 

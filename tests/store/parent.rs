@@ -7,7 +7,9 @@ use crate::support::postgres::{self, Session};
 
 fn child(session: &mut Session, name: &str, parent: &(String, String)) -> Result<String, String> {
     let (run, claim) = parent;
-    let call = format!("SELECT run FROM nietz.enqueue(1, '{name}', 'f', '{{open}}', '{{}}', parent => {run}, parent_claim => {claim})");
+    let call = format!(
+        "SELECT run FROM nietz.enqueue(1, '{name}', 'f', '{{open}}', '{{}}', parent => {run}, parent_claim => {claim})"
+    );
     session.say(&call)
 }
 
@@ -18,7 +20,9 @@ fn a_parent_goes_on_when_its_child_is_over() {
     let parent = held(&mut session, "p");
     let one = child(&mut session, "c", &parent).expect("it is its own");
     let (run, claim) = &parent;
-    let park = |seq: u32, claim: &str| format!("SELECT nietz.park({run}, {claim}, {seq}, '{{wait}}', '[]', '{{}}', awaits => '{{{one}}}')");
+    let park = |seq: u32, claim: &str| {
+        format!("SELECT nietz.park({run}, {claim}, {seq}, '{{wait}}', '[]', '{{}}', awaits => '{{{one}}}')")
+    };
     assert_eq!(session.get(&park(2, claim)), "t");
     assert_eq!(status(&mut session, run), "waiting");
     let (taken, own) = take(&mut session, "w2").expect("the child is due");
@@ -50,7 +54,8 @@ fn a_child_that_ends_while_its_parent_parks_wakes_it() {
             let mut session = database.session();
             both.wait();
             let (run, claim) = &parent;
-            session.get(&format!("SELECT nietz.park({run}, {claim}, 2, '{{wait}}', '[]', '{{}}', awaits => '{{{one}}}')"))
+            session
+                .get(&format!("SELECT nietz.park({run}, {claim}, 2, '{{wait}}', '[]', '{{}}', awaits => '{{{one}}}')"))
         });
         let now = status(&mut owner, &parent.0);
         assert_eq!(now, if parked == "t" { "queued" } else { "running" }, "round {round}");

@@ -9,7 +9,17 @@ const NOT_THERE: &str = "NZ009";
 
 /// All tables that have rows of a workspace.
 const TABLES: [&str; 11] = [
-    "workspace", "member", "run", "line", "answer", "document", "document_row", "trust", "budget", "spent", "reserved",
+    "workspace",
+    "member",
+    "run",
+    "line",
+    "answer",
+    "document",
+    "document_row",
+    "trust",
+    "budget",
+    "spent",
+    "reserved",
 ];
 
 /// Makes a second workspace with something in each table, and returns a run of it with its claim.
@@ -33,7 +43,9 @@ fn no_row_of_one_workspace_is_seen_or_touched_by_a_role_of_another() {
     let Some(database) = postgres::database() else { return };
     let mut owner = database.session();
     let (run, claim) = other(&mut owner);
-    let before: Vec<String> = TABLES.map(|table| owner.get(&format!("SELECT md5(string_agg(t::text, ',' ORDER BY t::text)) FROM nietz.{table} t"))).into();
+    let before: Vec<String> = TABLES
+        .map(|table| owner.get(&format!("SELECT md5(string_agg(t::text, ',' ORDER BY t::text)) FROM nietz.{table} t")))
+        .into();
     let (mine, _) = held(&mut owner, "mine");
     for kinds in [&["asker"][..], &["worker"], &["reader"], &["asker", "worker", "reader"]] {
         let mut session = database.role(&kinds.join("_"), 1, kinds);

@@ -21,8 +21,15 @@ fn a_run_is_queued_taken_written_and_finished() {
     assert_eq!(take(&mut session, "w2"), None, "nobody else gets it");
     let claim = session.get("SELECT claim FROM nietz.run");
     assert_eq!(session.get(&format!("SELECT nietz.append({run}, {claim}, 2, '{{a,b}}')")), "3");
-    assert_eq!(session.say(&format!("SELECT nietz.append({run}, {claim}, 5, '{{c}}')")), Err("NZ011".to_owned()), "a gap");
-    assert_eq!(session.get(&format!("SELECT nietz.finish({run}, {claim}, 4, '{{end}}', 'done', '{{\"calls\": 1}}')")), "");
+    assert_eq!(
+        session.say(&format!("SELECT nietz.append({run}, {claim}, 5, '{{c}}')")),
+        Err("NZ011".to_owned()),
+        "a gap"
+    );
+    assert_eq!(
+        session.get(&format!("SELECT nietz.finish({run}, {claim}, 4, '{{end}}', 'done', '{{\"calls\": 1}}')")),
+        ""
+    );
     assert_eq!(session.get("SELECT status, summary->>'calls', message, worker FROM nietz.run"), "done|1||");
     assert_eq!(messages(&mut session), "0");
     assert_eq!(lines(&mut session, &run), "open,a,b,end");
@@ -215,7 +222,10 @@ fn a_cancelled_run_takes_no_line_and_leaves_the_queue() {
     ] {
         assert_eq!(session.say(&format!("SELECT nietz.{refused}")), Err(CANCELLED.to_owned()), "{refused}");
     }
-    assert_eq!(session.get(&format!("SELECT nietz.beat({run}, {claim}, 15), nietz.state({run}, {claim})")), "f|cancelled");
+    assert_eq!(
+        session.get(&format!("SELECT nietz.beat({run}, {claim}, 15), nietz.state({run}, {claim})")),
+        "f|cancelled"
+    );
     assert_eq!(session.get(&format!("SELECT nietz.cancel({run})")), "cancelled");
     assert_eq!((lines(&mut session, &run).as_str(), messages(&mut session).as_str()), ("open", "0"));
     let queued = queue(&mut session, "r2");
@@ -262,7 +272,11 @@ fn a_run_that_kills_its_workers_is_stuck_after_five_redeliveries() {
     }
     assert_eq!(take(&mut session, "w1"), None);
     assert_eq!((status(&mut session, &run).as_str(), messages(&mut session).as_str()), ("stuck", "0"));
-    assert_eq!(session.get("SELECT count(*) FROM nietz.run WHERE status IN ('waiting', 'stuck') AND waiting_since IS NOT NULL"), "1");
+    assert_eq!(
+        session
+            .get("SELECT count(*) FROM nietz.run WHERE status IN ('waiting', 'stuck') AND waiting_since IS NOT NULL"),
+        "1"
+    );
     session.get(&format!("SELECT nietz.requeue({run})"));
     assert_eq!(session.get("SELECT deliveries FROM nietz.take(1, '{\"\"}', 15, 'w1')"), "1");
 }
@@ -286,7 +300,8 @@ fn an_orderly_end_hands_the_run_on_at_once_and_is_no_redelivery() {
 fn a_process_in_the_foreground_holds_its_run_and_goes_on_with_it() {
     let Some(database) = postgres::database() else { return };
     let mut session = database.session();
-    let begun = session.get("SELECT (b).run, (b).claim FROM nietz.enqueue(1, 'r1', 'f', '{open}', '{}', held_by => 'me') b");
+    let begun =
+        session.get("SELECT (b).run, (b).claim FROM nietz.enqueue(1, 'r1', 'f', '{open}', '{}', held_by => 'me') b");
     let (run, claim) = begun.split_once('|').expect("both are there");
     assert_eq!(take(&mut session, "w1"), None, "no worker gets it");
     assert_eq!(session.say(&format!("SELECT nietz.hold({run}, 'other')")), Err("NZ007".to_owned()));

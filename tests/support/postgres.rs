@@ -68,7 +68,8 @@ impl Server {
             return None;
         };
         // Free now, and nobody else asks for it by number.
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("the loopback is there").port();
+        let port =
+            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("the loopback is there").port();
         // A server that is killed here loses nothing: the system that has its writes goes on.
         let usual = ["fsync=off", "max_connections=150", "shared_buffers=32MB", "autovacuum_naptime=5s"];
         let mut command = Command::new("/bin/sh");
@@ -137,6 +138,12 @@ impl Server {
         Database { server: self, name }
     }
 
+    /// Removes a database, for who makes many.
+    pub(crate) fn drop_database(&self, database: &Database<'_>) {
+        let drop = format!("DROP DATABASE {} WITH (FORCE)", database.name);
+        self.session("postgres").say(&drop).expect("it can be removed");
+    }
+
     fn session(&self, database: &str) -> Session {
         Session::open(&self.url_of("nietz", database)).expect("the server takes connections")
     }
@@ -189,7 +196,8 @@ impl Database<'_> {
 impl Session {
     /// Connects; the failure is a SQLSTATE, or a sentence.
     pub(crate) fn open(url: &str) -> Result<Session, String> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
         let (client, connection) =
             runtime.block_on(tokio_postgres::connect(url, NoTls)).map_err(|error| state(&error))?;
         runtime.spawn(async move { drop(connection.await) });

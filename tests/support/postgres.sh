@@ -42,7 +42,7 @@ start() {
 while read -r word; do
   case "$word" in
   start) start ;;
-  kill) kill -KILL "$server" && wait "$server" || true ;;
+  kill) kill -KILL "$server" && wait "$server" 2>/dev/null || true ;;
   stop) kill -INT "$server" && wait "$server" || true ;;
   freeze) kill -STOP "$server" ;;
   thaw) kill -CONT "$server" ;;

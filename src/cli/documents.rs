@@ -101,7 +101,7 @@ fn migrate(machine: &Machine, args: &MigrateArgs) -> Result<Exit> {
 
 /// Refuses to change documents that a run of the flow may have read.
 fn refuse_beside_runs(machine: &Machine, flow: &Flow) -> Result<()> {
-    for run in machine.runs().list() {
+    for run in machine.runs().list()? {
         if run.busy && run.summary.flow == flow.manifest.name {
             let message =
                 format!("run {} of {} is on, and may have read what would be changed", run.id, run.summary.flow);

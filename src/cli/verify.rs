@@ -30,7 +30,7 @@ pub(super) struct VerifyArgs {
 pub(super) fn run(machine: &Machine, args: &VerifyArgs) -> Result<Exit> {
     let runs = machine.runs();
     let id = runs.find(Some(&args.run))?;
-    let journal = runs.journal(&id);
+    let journal = runs.journal(&id)?;
     let written = RunWrites::read(&journal)?;
     let mut migrations = Migrations { machine, run: &id, journal: &journal, loaded: None };
     let mut verdict = written.compare_with(

@@ -22,7 +22,7 @@ use crate::error::{Code, Failure, Result};
 use crate::journal::key::{EffectIdentity, EffectKey, EffectKeys, KeyMaker};
 use crate::journal::lines::{EffectRecord, EndRecord, GivenRecord, IntentRecord, OutcomeRecord, Record, ResumeRecord};
 use crate::journal::texts::PrefixDigests;
-use crate::journal::writer::JournalWriter;
+use crate::journal::writer::{Ending, JournalWriter};
 use crate::model::budget::Spent;
 use crate::model::effect::chat::Chat;
 use crate::model::effect::{Effect, Recovery, ReplayDisplay};
@@ -59,6 +59,15 @@ pub struct OpenJournal {
     pub resume: Option<ResumeRecord>,
 }
 
+/// What became of a run's last line.
+pub enum Closed {
+    /// The run has this end already.
+    Unchanged,
+    Written(Box<EndRecord>),
+    /// It would have waited, and what it would have waited for is there by now: it can go on at once.
+    Answered,
+}
+
 /// The gate of one run.
 pub struct Gate {
     world: Rc<World>,
@@ -80,6 +89,8 @@ struct GateState {
     acted: bool,
     /// The model calls whose replies are not recorded yet.
     calls: Vec<EffectKey>,
+    /// The questions that wait for a person, with their keys.
+    asking: Vec<Value>,
     /// Written before the first new line of a resumed run.
     resume: Option<ResumeRecord>,
     /// The recorded answers, and messages of the flow since the last, collected during replay and shown when the run goes live.
@@ -105,6 +116,7 @@ impl Gate {
             acting: Vec::new(),
             acted: false,
             calls: Vec::new(),
+            asking: Vec::new(),
             recap: DueRecap::new(resume.is_some()),
             resume,
             unseen: Vec::new(),
@@ -345,6 +357,12 @@ impl Gate {
             state.calls.push(key);
         }
         let (heartbeat, lasts, asks) = (Heartbeat::new(), facts.lasts(), facts.asks());
+        if asks {
+            let mut question = facts.request();
+            question["key"] = Value::from(key.to_string());
+            state.asking.push(question);
+            state.writer.asks(&state.asking)?;
+        }
         // A known outcome is delivered like a performed one, so that a later process replays it in the same slot.
         let future = match known {
             Some(outcome) => ready(outcome).boxed_local(),
@@ -386,8 +404,14 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// Those of [`JournalWriter::append`].
+    /// Those of [`JournalWriter::append`], and those of a store that is lost.
     pub fn record_outcome(&self, key: EffectKey, mut outcome: Result<Value>, held: bool) -> Result<Result<Value>> {
+        // A store that is lost is no outcome of what was asked of it: the run goes on from what is recorded.
+        if let Err(failure) = &outcome
+            && matches!(failure.code, Code::StoreUnreachable | Code::RunTaken | Code::RunCancelled)
+        {
+            return Err(failure.clone());
+        }
         outcome = outcome.map_err(|failure| self.cleaner.redactor().failure(failure));
         let state = &mut *self.state.borrow_mut();
         let call = state.calls.iter().position(|call| *call == key).map(|at| state.calls.swap_remove(at));
@@ -402,6 +426,7 @@ impl Gate {
             state.acted |= !nothing && outcome != Ok(Value::Bool(false));
         }
         let hex = key.to_string();
+        state.asking.retain(|question| question["key"] != hex.as_str());
         let at = self.world.clock();
         let folded = outcome.as_ref().ok().map(|value| state.writer.intern_outcome(value)).transpose()?;
         let (ok, failure) = (folded.as_deref(), outcome.as_ref().err());
@@ -470,12 +495,12 @@ impl Gate {
         self.state.borrow_mut().void = keys;
     }
 
-    /// Writes how the run ended, unless the run was only replayed and has the same end already. Returns what was written.
+    /// Writes how the run ended, unless the run was only replayed and has the same end already.
     ///
     /// # Errors
     ///
-    /// Those of [`JournalWriter::append`] and [`JournalWriter::sync`].
-    pub fn close(&self, mut end: EndRecord) -> Result<Option<EndRecord>> {
+    /// Those of [`JournalWriter::end`].
+    pub fn close(&self, mut end: EndRecord) -> Result<Closed> {
         end.result.iter_mut().for_each(|result| self.cleaner.redactor().value(result));
         end.failure = end.failure.map(|failure| self.cleaner.redactor().failure(failure));
         for why in end.verdict.iter_mut().filter_map(|verdict| verdict.why.as_mut()) {
@@ -483,12 +508,14 @@ impl Gate {
         }
         let state = &mut *self.state.borrow_mut();
         if state.resume.is_some() && state.history.end.as_ref().is_some_and(|before| before.status == end.status) {
-            return Ok(None);
+            return Ok(Closed::Unchanged);
         }
         state.go_live(&self.world)?;
         end.void = state.void.iter().map(EffectKey::to_string).collect();
-        state.writer.append(&Record::End(Box::new(end.clone())))?;
-        state.writer.sync().map(|()| Some(end))
+        let questions = std::mem::take(&mut state.asking);
+        let ending = Ending { status: end.status, questions, code: end.failure.as_ref().map(|failure| failure.code) };
+        let written = state.writer.end(&Record::End(Box::new(end.clone())), &ending)?;
+        Ok(if written { Closed::Written(Box::new(end)) } else { Closed::Answered })
     }
 }
 

@@ -62,11 +62,11 @@ impl AttachmentStore {
     /// # Errors
     ///
     /// Those of [`AttachmentStore::put`].
-    pub fn take_from(&self, run: &Path) -> Result<()> {
-        let folder = run.join(FOLDER);
-        let names = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    pub fn take_from(&self, other: &AttachmentStore) -> Result<()> {
+        let Some(folder) = other.folder.as_deref() else { return Ok(()) };
+        let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
         for digest in names.filter_map(|name| Digest::parse(name.to_str()?)) {
-            let found = read(&folder, digest).ok().flatten().filter(|bytes| Digest::of(bytes) == digest);
+            let found = read(folder, digest).ok().flatten().filter(|bytes| Digest::of(bytes) == digest);
             found.map_or(Ok(()), |bytes| self.put(&bytes))?;
         }
         Ok(())
@@ -154,7 +154,7 @@ mod tests {
         let fork = tempfile::tempdir().unwrap();
         let forked = AttachmentStore::in_run(fork.path());
         std::fs::write(path.with_file_name("0".repeat(32)), PNG).unwrap();
-        forked.take_from(run.path()).unwrap();
+        forked.take_from(&store).unwrap();
         assert_eq!(std::fs::read_dir(fork.path().join(FOLDER)).unwrap().count(), 1);
         let mut other = Attachment { media_type: media::PDF.to_owned(), ..attachment(PNG) };
         assert_eq!(code(&forked, &mut other), Err(Code::AttachmentChanged));

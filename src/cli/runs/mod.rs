@@ -87,7 +87,7 @@ pub(super) fn run(machine: &Machine, args: RunsArgs) -> Result<Exit> {
         None => {}
     }
     let is_meant = args.filter.take(machine)?;
-    let all = machine.runs().list();
+    let all = machine.runs().list()?;
     let is_empty = all.is_empty();
     let runs: Vec<ListedRun> = all.into_iter().filter(is_meant).collect();
     if args.json {

@@ -105,7 +105,7 @@ pub(super) fn new(machine: &Machine, args: TestArgs) -> Result<Exit> {
 pub(super) fn from_run(machine: &Machine, wanted: &str, name: Option<&str>, expected: Option<Code>) -> Result<Exit> {
     let runs = machine.runs();
     let id = runs.find(Some(wanted))?;
-    let journal = runs.journal(&id);
+    let journal = runs.journal(&id)?;
     let ends = replay::read_ends(&journal)?;
     require_end(&journal, &ends)?;
     let located = replay::locate_flow(machine, &id, &ends)?;
@@ -150,8 +150,8 @@ fn run_in_scratch<T>(
     // A recording is a test: it tells nobody anything.
     machine.config.notify = None;
     start::begin(&machine, session, begin, front)?;
-    let id = machine.runs().ids().pop().ok_or_else(|| Failure::new(Code::Internal, "the run left no journal"))?;
-    then(&machine.runs().journal(&id))
+    let id = machine.runs().ids()?.pop().ok_or_else(|| Failure::new(Code::Internal, "the run left no journal"))?;
+    then(&machine.runs().journal(&id)?)
 }
 
 impl<'a> RecordingTarget<'a> {

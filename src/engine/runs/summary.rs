@@ -115,7 +115,8 @@ impl RunSummary {
         }
     }
 
-    fn ended(self, end: &EndRecord) -> RunSummary {
+    /// Returns the summary of a run that ends like that.
+    pub(super) fn ended(self, end: &EndRecord) -> RunSummary {
         RunSummary {
             end: Some(end.status),
             code: end.failure.as_ref().map(|failure| failure.code.name().to_owned()),

@@ -2,13 +2,23 @@
 
 mod answers;
 mod budget;
+mod cassettes;
+mod chain;
+mod clocks;
 mod documents;
 mod histories;
 mod history;
+mod hosts;
+mod kills;
+mod network;
+mod networks;
 mod parent;
 mod rights;
 mod runs;
+mod schema;
 mod versions;
+mod walk;
+mod workers;
 
 use crate::support::postgres::Session;
 

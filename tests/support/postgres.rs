@@ -4,6 +4,7 @@
 //! `NIETZ_TEST_POSTGRES` names the folder of the binaries, where they are not Debian's; with the value `needed` tests fail that
 //! otherwise say SKIPPED (`.ci/run` sets it).
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
@@ -12,10 +13,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage, Statement};
 
-/// The user that the server runs as where the tests run as root, as which it would refuse to start: `nobody`.
-const NOBODY: u32 = 65534;
 /// The folder of the migrations.
 const MIGRATIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/postgres/sql");
 
@@ -45,6 +44,7 @@ pub(crate) struct Database<'a> {
 pub(crate) struct Session {
     runtime: tokio::runtime::Runtime,
     client: Client,
+    append: Option<Statement>,
 }
 
 /// Returns the server that all tests of this process share, or says that there is none.
@@ -62,32 +62,38 @@ impl Server {
     /// Starts a server with these settings beside those of all, for who stops or kills it. None, after saying so, where Postgres is not
     /// installed.
     pub(crate) fn start(settings: &[&str]) -> Option<Server> {
+        // Free now, and nobody else asks for it by number.
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        Server::by(&[], ("127.0.0.1", free.expect("the loopback is there").port()), settings)
+    }
+
+    /// As [`Server::start`], by way of another program and at this address.
+    pub(crate) fn by(before: &[&str], (address, port): (&str, u16), settings: &[&str]) -> Option<Server> {
         let Some(binaries) = binaries() else {
-            assert!(!is_needed(), "there is no Postgres here: apt-get install postgresql");
-            eprintln!("SKIPPED: there is no Postgres here (apt-get install postgresql), so nothing was shown about it");
+            skip("there is no Postgres here (apt-get install postgresql)");
             return None;
         };
-        // Free now, and nobody else asks for it by number.
-        let port =
-            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("the loopback is there").port();
+        let mut words: Vec<OsString> = before.iter().map(OsString::from).collect();
+        // It would refuse to start as root.
+        if rustix::process::geteuid().is_root() {
+            words.extend(["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"].map(OsString::from));
+        }
+        words.extend(["/bin/sh", "-c", SCRIPT, "sh"].map(OsString::from));
+        words.extend([binaries.into_os_string(), address.into(), port.to_string().into()]);
         // A server that is killed here loses nothing: the system that has its writes goes on.
         let usual = ["fsync=off", "max_connections=150", "shared_buffers=32MB", "autovacuum_naptime=5s"];
-        let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(SCRIPT).arg("sh").arg(binaries).arg("127.0.0.1").arg(port.to_string());
-        command.args(usual).args(settings);
-        let server = Server::by(command, port);
+        words.extend(usual.iter().chain(settings).map(OsString::from));
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        let server = Server::of(command, port);
         server.database_of_all();
         Some(server)
     }
 
-    /// Expects a call of `postgres.sh`, perhaps by way of another program.
-    pub(crate) fn by(mut command: Command, port: u16) -> Server {
+    fn of(mut command: Command, port: u16) -> Server {
         // Whatever ends the tests by a signal to their group leaves it to the pipe to end the server.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).current_dir("/");
         command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
-        if rustix::process::geteuid().is_root() {
-            command.uid(NOBODY).gid(NOBODY);
-        }
         let mut child = command.spawn().expect("a shell starts");
         let mut from = BufReader::new(child.stdout.take().expect("it was asked for"));
         let mut folder = String::new();
@@ -118,6 +124,13 @@ impl Server {
             let sql = std::fs::read_to_string(&file).expect("it was listed");
             session.say(&format!("BEGIN; {sql}; COMMIT")).unwrap_or_else(|code| panic!("{}: {code}", file.display()));
         }
+        // As `nietz store migrate` notes it; a test holds that to be the same.
+        for (at, file) in migrations().iter().skip(1).enumerate() {
+            let (number, name) = (at + 1, file.file_stem().expect("a script has a name").to_string_lossy());
+            let note = format!("INSERT INTO nietz.migration VALUES ({number}, '{name}', {number}, 'a test')");
+            session.say(&note).expect("its table is there");
+        }
+        session.say("INSERT INTO nietz.engine VALUES ('pgmq', '1.12.0', 'script')").expect("its table is there");
         session.say("SELECT nietz.workspace('team', true)").expect("the owner makes workspaces");
     }
 
@@ -172,9 +185,9 @@ impl Database<'_> {
         self.server.url_of(role, &self.name)
     }
 
-    /// The address at the loopback.
-    pub(crate) fn url_by_port(&self) -> String {
-        format!("postgres://nietz@127.0.0.1:{}/{}", self.server.port, self.name)
+    /// The address of the server as another machine knows it.
+    pub(crate) fn url_at(&self, address: &str) -> String {
+        format!("postgres://nietz@{address}:{}/{}?sslmode=disable", self.server.port, self.name)
     }
 
     pub(crate) fn session(&self) -> Session {
@@ -201,7 +214,7 @@ impl Session {
         let (client, connection) =
             runtime.block_on(tokio_postgres::connect(url, NoTls)).map_err(|error| state(&error))?;
         runtime.spawn(async move { drop(connection.await) });
-        Ok(Session { runtime, client })
+        Ok(Session { runtime, client, append: None })
     }
 
     /// Runs SQL and returns its rows: columns with `|` between them, rows with newlines, null as nothing. The failure is a SQLSTATE.
@@ -217,6 +230,20 @@ impl Session {
         Ok(rows.join("\n"))
     }
 
+    /// Appends one line, as a worker does: prepared once, and passed as it is.
+    #[track_caller]
+    pub(crate) fn append(&mut self, run: i64, claim: i64, seq: i64, line: &str) {
+        let (client, prepared) = (&self.client, &mut self.append);
+        let appended = self.runtime.block_on(async {
+            let statement = match prepared {
+                Some(statement) => statement.clone(),
+                None => prepared.insert(client.prepare("SELECT nietz.append($1, $2, $3, $4)").await?).clone(),
+            };
+            client.query(&statement, &[&run, &claim, &seq, &[line].as_slice()]).await
+        });
+        appended.expect("it is held");
+    }
+
     /// As [`Session::say`], of what must succeed.
     #[track_caller]
     pub(crate) fn get(&mut self, sql: &str) -> String {
@@ -228,12 +255,15 @@ fn state(error: &tokio_postgres::Error) -> String {
     error.code().map_or_else(|| error.to_string(), |code| code.code().to_owned())
 }
 
-fn is_needed() -> bool {
-    std::env::var_os("NIETZ_TEST_POSTGRES").is_some_and(|value| value == "needed")
+/// Says that a test shows nothing here, or fails where all have to.
+pub(crate) fn skip(why: &str) {
+    let needed = std::env::var_os("NIETZ_TEST_POSTGRES").is_some_and(|value| value == "needed");
+    assert!(!needed, "{why}");
+    eprintln!("SKIPPED: {why}, so nothing was shown");
 }
 
 /// The newest of Debian's.
-fn binaries() -> Option<PathBuf> {
+pub(crate) fn binaries() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("NIETZ_TEST_POSTGRES").filter(|value| value != "needed") {
         return Some(PathBuf::from(named));
     }

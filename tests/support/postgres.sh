@@ -22,6 +22,8 @@ trap 'exit 1' HUP INT TERM
   cat "$folder/initdb.log" >&2
   exit 1
 }
+# Whoever reaches the address, which is one of the loopback or of a network that the test has made.
+echo "host all all samenet trust" >>"$folder/data/pg_hba.conf"
 echo "$folder"
 start() {
   # Processes of a server that was killed may hold its memory for a moment.

@@ -39,3 +39,7 @@ mod debug;
 
 #[path = "shots/mod.rs"]
 mod shots;
+
+#[cfg(feature = "postgres")]
+#[path = "store/mod.rs"]
+mod store;

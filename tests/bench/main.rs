@@ -16,6 +16,11 @@
 #[path = "../support/model_server.rs"]
 mod model_server;
 
+#[cfg(feature = "postgres")]
+#[path = "../support/postgres.rs"]
+#[allow(dead_code, reason = "tests use more of it")]
+mod postgres;
+
 mod attempts;
 mod council;
 mod floor;
@@ -24,6 +29,8 @@ mod measure;
 mod memory;
 mod profile;
 mod session;
+#[cfg(feature = "postgres")]
+mod store;
 mod subject;
 
 use std::ffi::OsString;
@@ -61,7 +68,7 @@ fn main() {
 type Section = fn(usize) -> Vec<Row>;
 
 /// The parts that can be measured alone, by the names they are called by.
-const SECTIONS: [(&str, Section); 10] = [
+const SECTIONS: &[(&str, Section)] = &[
     ("debates", debates),
     ("runs", runs),
     ("saves", |count| vec![subject::saves(count * 40)]),
@@ -72,6 +79,8 @@ const SECTIONS: [(&str, Section); 10] = [
     ("profile", profile::rows),
     ("lists", lists::rows),
     ("session", session::rows),
+    #[cfg(feature = "postgres")]
+    ("store", store::rows),
 ];
 
 fn debates(count: usize) -> Vec<Row> {

@@ -74,22 +74,21 @@ LANGUAGE sql AS $$
         WHERE l.run IS NULL)
 $$;
 
-CREATE FUNCTION nietz.write(it nietz.run, seq bigint, lines text[]) RETURNS bigint
+-- Writes lines of a run whose row is locked, and returns the number of the last one.
+CREATE FUNCTION nietz.write(run bigint, claim bigint, seq bigint, lines text[]) RETURNS bigint
 LANGUAGE plpgsql AS $$
-DECLARE
-    written bigint;
 BEGIN
-    IF seq > 1 AND NOT EXISTS (SELECT FROM nietz.line l WHERE l.run = it.id AND l.seq = write.seq - 1) OR seq < 1 THEN
-        RAISE EXCEPTION 'the line before line % of the run % is not there', seq, it.name USING ERRCODE = 'NZ011';
+    IF seq > 1 AND NOT EXISTS (SELECT FROM nietz.line l WHERE l.run = write.run AND l.seq = write.seq - 1) OR seq < 1 THEN
+        RAISE EXCEPTION 'the line before line % of the run % is not there', seq, run USING ERRCODE = 'NZ011';
     END IF;
-    INSERT INTO nietz.line (run, seq, body, claim)
-        SELECT it.id, write.seq + new.place - 1, new.body, it.claim
-        FROM unnest(lines) WITH ORDINALITY AS new (body, place)
-        ON CONFLICT ON CONSTRAINT line_pkey DO NOTHING;
-    GET DIAGNOSTICS written = ROW_COUNT;
-    IF written < cardinality(lines) AND NOT nietz.is_written(it.id, it.claim, seq, lines) THEN
-        RAISE EXCEPTION 'line % of the run % was written by another worker', seq, it.name USING ERRCODE = 'NZ001';
-    END IF;
+    FOR at IN 1..cardinality(lines) LOOP
+        INSERT INTO nietz.line (run, seq, body, claim)
+            VALUES (write.run, write.seq + at - 1, lines[at], write.claim)
+            ON CONFLICT ON CONSTRAINT line_pkey DO NOTHING;
+        IF NOT FOUND AND NOT nietz.is_written(run, claim, seq + at - 1, lines[at:at]) THEN
+            RAISE EXCEPTION 'line % of the run % was written by another worker', seq + at - 1, run USING ERRCODE = 'NZ001';
+        END IF;
+    END LOOP;
     RETURN seq + cardinality(lines) - 1;
 END $$;
 
@@ -224,7 +223,7 @@ BEGIN
     IF it.id IS NULL THEN
         RAISE EXCEPTION 'there is a run % already', enqueue.name USING ERRCODE = 'NZ010';
     END IF;
-    PERFORM nietz.write(it, 1, lines);
+    PERFORM nietz.write(it.id, it.claim, 1, lines);
     IF held_by IS NOT NULL THEN
         RETURN (it.id, nietz.claimed(it, held_by, vt));
     END IF;
@@ -328,15 +327,21 @@ BEGIN
         AND EXISTS (SELECT FROM pgmq.set_vt(it.queue, it.message, clock_timestamp() + make_interval(secs => vt)));
 END $$;
 
+-- The most frequent call by far, so it looks first whether all is as it should be, and asks `held` for what is wrong only then.
 CREATE FUNCTION nietz.append(run bigint, claim bigint, seq bigint, lines text[], money jsonb DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    it nietz.run := nietz.held(run, claim);
+    it nietz.run;
 BEGIN
-    IF money IS NOT NULL AND NOT nietz.is_written(run, claim, seq, lines) THEN
-        PERFORM nietz.reserve(it, money);
+    PERFORM FROM nietz.run r WHERE r.id = append.run AND r.claim = append.claim AND r.claimed_by = session_user
+        AND r.status = 'running' FOR UPDATE;
+    IF NOT FOUND OR money IS NOT NULL OR current_setting('synchronous_commit') = 'off' THEN
+        it := nietz.held(run, claim);
+        IF money IS NOT NULL AND NOT nietz.is_written(run, claim, seq, lines) THEN
+            PERFORM nietz.reserve(it, money);
+        END IF;
     END IF;
-    RETURN nietz.write(it, seq, lines);
+    RETURN nietz.write(run, claim, seq, lines);
 END $$;
 
 -- What a call that was repeated after a lost connection finds: the same lines, and the run where the first one left it.
@@ -369,7 +374,7 @@ BEGIN
         SELECT FROM nietz.run r WHERE r.id = ANY (park.awaits) AND r.status IN ('done', 'failed', 'cancelled')) THEN
         RETURN false;
     END IF;
-    PERFORM nietz.write(it, seq, lines);
+    PERFORM nietz.write(it.id, it.claim, seq, lines);
     PERFORM nietz.leave(it, 'waiting', summary);
     UPDATE nietz.run r SET questions = park.questions, awaits = park.awaits WHERE r.id = park.run;
     IF wake IS NOT NULL THEN
@@ -395,7 +400,7 @@ BEGIN
         RETURN;
     END IF;
     it := nietz.held(run, claim);
-    PERFORM nietz.write(it, seq, lines);
+    PERFORM nietz.write(it.id, it.claim, seq, lines);
     PERFORM nietz.leave(it, status, summary);
     PERFORM nietz.wake_parent(it);
 END $$;
@@ -503,7 +508,7 @@ BEGIN
     IF NOT EXISTS (SELECT FROM pgmq.meta m WHERE m.queue_name = it.queue) THEN
         PERFORM pgmq.create(it.queue);
     END IF;
-    PERFORM nietz.write(it, 1, lines);
+    PERFORM nietz.write(it.id, it.claim, 1, lines);
     RETURN it.id;
 END $$;
 
@@ -518,6 +523,9 @@ BEGIN
     PERFORM nietz.leave(it, 'cancelled');
     UPDATE nietz.run r SET parent = NULL WHERE r.parent = it.id;
     DELETE FROM nietz.answer a WHERE a.run = it.id;
+    -- Its images and PDFs, which nobody else names.
+    DELETE FROM nietz.document d WHERE d.workspace = it.workspace AND d.scope = it.began_by
+        AND starts_with(d.path, '.nietz/files/' || it.name || '/');
     DELETE FROM nietz.line l WHERE l.run = it.id;
     DELETE FROM nietz.run r WHERE r.id = it.id;
 END $$;

@@ -10,9 +10,11 @@ BEGIN
     END IF;
 END $$;
 
--- `expected` is the digest of what is there, null where nothing is.
+-- `expected` is the digest of what is there, null where nothing is. `again` says that this save may have been made before: then the
+-- same text that is there already is this one's; else two that save the same are two, and the second is told.
 CREATE FUNCTION nietz.save_document(
-    workspace int, scope text, path text, body bytea, digest text, expected text, run bigint DEFAULT NULL) RETURNS void
+    workspace int, scope text, path text, body bytea, digest text, expected text, run bigint DEFAULT NULL,
+    again boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     there text;
@@ -21,7 +23,7 @@ BEGIN
     PERFORM nietz.demand_scope(workspace, scope);
     SELECT d.digest INTO there FROM nietz.document d
         WHERE d.workspace = save_document.workspace AND d.scope = save_document.scope AND d.path = save_document.path FOR UPDATE;
-    IF there = digest THEN
+    IF again AND there = digest THEN
         RETURN;
     END IF;
     IF there IS NULL AND expected IS NULL THEN
@@ -36,8 +38,12 @@ BEGIN
         -- Somebody else saved at the same moment.
         SELECT d.digest INTO there FROM nietz.document d
             WHERE d.workspace = save_document.workspace AND d.scope = save_document.scope AND d.path = save_document.path;
-        IF there = digest THEN
+        IF again AND there = digest THEN
             RETURN;
+        END IF;
+        -- It may have been removed again since.
+        IF there IS NULL THEN
+            RAISE EXCEPTION 'somebody else changes %', path USING ERRCODE = 'NZ004', DETAIL = '';
         END IF;
     END IF;
     IF there IS DISTINCT FROM expected THEN

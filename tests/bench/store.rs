@@ -94,7 +94,18 @@ fn at_once(database: &Database<'_>, count: usize) -> Row {
         || {
             let program = binaries().expect("a server runs").join("pgbench");
             let mut command = Command::new(program);
-            command.args(["-n", "-M", "prepared", "-j", "8", "-c", &WORKERS.to_string(), "-t", &LINES.to_string(), "-f"]);
+            command.args([
+                "-n",
+                "-M",
+                "prepared",
+                "-j",
+                "8",
+                "-c",
+                &WORKERS.to_string(),
+                "-t",
+                &LINES.to_string(),
+                "-f",
+            ]);
             let printed = command.arg(script.path()).arg(database.url()).output().expect("it is beside the server");
             let text = String::from_utf8_lossy(&printed.stdout).into_owned();
             let rate = text.lines().find_map(|line| line.strip_prefix("tps = ")).unwrap_or_else(|| {

@@ -68,7 +68,9 @@ impl Hold {
                         last = Instant::now();
                         continue;
                     }
-                    Ok(false) => Failure::new(Code::RunTaken, "another process has taken this run, or it was cancelled"),
+                    Ok(false) => {
+                        Failure::new(Code::RunTaken, "another process has taken this run, or it was cancelled")
+                    }
                     // Who cannot say that it lives is taken for dead in the end.
                     Err(failure) if last.elapsed() > held => failure,
                     Err(_) => continue,
@@ -124,7 +126,7 @@ impl HeldRun for Hold {
     }
 
     fn attachments(&self) -> AttachmentStore {
-        AttachmentStore::default()
+        super::attachments(&self.server, &self.run)
     }
 
     /// The server has it with the last line.

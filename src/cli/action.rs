@@ -39,6 +39,27 @@ struct HostArgs {
     plan: bool,
     #[command(flatten)]
     budget: BudgetArgs,
+    #[cfg(feature = "postgres")]
+    #[command(flatten)]
+    queue: QueueArgs,
+}
+
+/// How a run is left to a worker.
+#[cfg(feature = "postgres")]
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct QueueArgs {
+    /// Leave the run to a worker of the store, and end
+    #[arg(long, global = true)]
+    pub queue: bool,
+    /// Leave it to a worker that has this tag
+    #[arg(long, value_name = "TAG", global = true, requires = "queue")]
+    pub tag: Option<String>,
+    /// Not before this time: 2026-11-30T06:00:00Z, with the offset of your zone in place of Z
+    #[arg(long, value_name = "TIME", global = true, requires = "queue")]
+    pub at: Option<String>,
+    /// Wait until it is over, and end as it does
+    #[arg(long, global = true, requires = "queue")]
+    pub wait: bool,
 }
 
 /// Loads the flow that the first plain word names, and parses its arguments. Returns `None` if no flow is named.
@@ -55,6 +76,8 @@ pub(super) fn load_action(machine: &Machine, mut rest: Vec<String>) -> Result<Op
 pub(super) enum RunAction {
     Run(Box<NewRun>, FrontArgs),
     Plan(Box<NewRun>, FrontArgs),
+    #[cfg(feature = "postgres")]
+    Queue(Box<NewRun>, FrontArgs, QueueArgs),
     /// The help or a usage error, which is already printed.
     Printed(Exit),
 }
@@ -152,6 +175,10 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
         replay_source: None,
         kept: true,
     };
+    #[cfg(feature = "postgres")]
+    if of_host.queue.queue && !of_host.plan {
+        return Ok(RunAction::Queue(Box::new(begin), of_host.front, of_host.queue));
+    }
     let action = if of_host.plan { RunAction::Plan } else { RunAction::Run };
     Ok(action(Box::new(begin), of_host.front))
 }

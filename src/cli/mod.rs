@@ -20,6 +20,7 @@ mod fork;
 mod front;
 mod generate;
 mod grants;
+mod inbox;
 mod listing;
 mod log;
 mod models;
@@ -29,6 +30,8 @@ mod new;
 mod output;
 mod pack;
 mod params;
+#[cfg(feature = "postgres")]
+mod queue;
 mod plan;
 mod recorded;
 mod report;
@@ -45,6 +48,8 @@ mod types;
 mod variables;
 mod verify;
 mod view;
+#[cfg(feature = "postgres")]
+mod worker;
 mod r#where;
 
 use std::ffi::OsString;
@@ -84,6 +89,9 @@ enum Verb {
     Run(run::RunArgs),
     Resume(resume::ResumeArgs),
     Runs(runs::RunsArgs),
+    Inbox(inbox::InboxArgs),
+    Answer(inbox::AnswerArgs),
+    Cancel(inbox::CancelArgs),
     Log(log::LogArgs),
     Diff(diff::DiffArgs),
     Compare(compare::CompareArgs),
@@ -94,6 +102,8 @@ enum Verb {
     Documents(documents::DocumentsArgs),
     #[cfg(feature = "postgres")]
     Store(store::StoreArgs),
+    #[cfg(feature = "postgres")]
+    Worker(worker::WorkerArgs),
     Test(test::TestArgs),
     New(new::NewArgs),
     Pack(pack::PackArgs),
@@ -186,6 +196,9 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Run(args) => run::run(&machine, args),
         Verb::Resume(args) => resume::run(&machine, args),
         Verb::Runs(args) => runs::run(&machine, args),
+        Verb::Inbox(args) => inbox::inbox(&machine, &args),
+        Verb::Answer(args) => inbox::answer(&machine, &args),
+        Verb::Cancel(args) => inbox::cancel(&machine, &args),
         Verb::Log(args) => log::run(&machine, &args),
         Verb::Diff(args) => diff::run(&machine, &args),
         Verb::Compare(args) => compare::run(&machine, &args),
@@ -196,6 +209,8 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Documents(args) => documents::run(&machine, &args),
         #[cfg(feature = "postgres")]
         Verb::Store(args) => store::run(&machine, &args),
+        #[cfg(feature = "postgres")]
+        Verb::Worker(args) => worker::run(&machine, &args),
         Verb::Test(args) => test::run(&machine, args),
         Verb::New(args) => new::run(&machine, &args),
         Verb::Pack(args) => pack::run(&machine, args),

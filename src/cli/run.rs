@@ -75,5 +75,7 @@ pub(super) fn run(machine: &Machine, args: RunArgs) -> Result<Exit> {
         RunAction::Printed(exit) => Ok(exit),
         RunAction::Plan(begin, front) => plan::show(&session, machine, &begin, front.json),
         RunAction::Run(begin, front) => start::begin(machine, session, *begin, &front),
+        #[cfg(feature = "postgres")]
+        RunAction::Queue(begin, front, terms) => super::queue::queue(machine, &session, *begin, (&front, &terms)),
     }
 }

@@ -158,7 +158,7 @@ impl Session {
     }
 
     /// Returns the first line of a run, and pins the run's models.
-    fn open_record(
+    pub(super) fn open_record(
         &self,
         machine: &Machine,
         client: &Client,

@@ -1,6 +1,7 @@
 //! Where runs and documents are kept, if that is a server of a team's, and how this process is known there.
 
 use crate::error::{Code, Failure, Result};
+use crate::host::documents::Store;
 use crate::run::config::{StoreConfig, StoreSettings};
 use crate::run::machine::Machine;
 use crate::store::address::{self, StoreAddress};
@@ -122,6 +123,30 @@ impl Team {
             Failure::new(Code::Usage, format!("{what} needs a store that others reach, and runs are kept in files here"))
                 .hint("name one: --store postgres://USER@HOST/DATABASE, NIETZ_STORE, or `store:` in your configuration")
         })
+    }
+
+    /// Returns the documents of the workspace, as a run sees them; without one, as this person does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::new`], and those of a server.
+    pub(crate) fn documents(machine: &Machine, run: Option<&str>) -> Result<Store> {
+        let store = Store::new(&machine.workspace)?
+            .without(&machine.own_folders())
+            .with_indexes(&machine.indexes())
+            .with_folders(machine.folders_with());
+        #[cfg(feature = "postgres")]
+        if let Some(server) = machine.team().server() {
+            // What a worker writes is of who began the run.
+            let found = run.map(|run| server.find(run)).transpose()?.flatten();
+            let (scope, id) = match &found {
+                Some(run) => (run.began_by.as_str(), Some(run.id)),
+                None => (server.workspace()?.me.as_str(), None),
+            };
+            return Ok(store.on_server(server.clone(), scope, id));
+        }
+        let _ = run;
+        Ok(store)
     }
 
     #[cfg(feature = "postgres")]

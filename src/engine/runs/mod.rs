@@ -137,6 +137,17 @@ impl Runs {
         self.store.remove(id)
     }
 
+    /// Takes in a run with the lines of its journal, which were checked. What its first line grants holds if the user says that it
+    /// is `own`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runs::create`].
+    pub fn import(&self, id: &str, lines: &[u8], own: bool) -> Result<()> {
+        check_name(id)?;
+        self.store.import(id, lines, own)
+    }
+
     /// Removes what removals left that were ended half-way.
     pub fn sweep(&self) {
         self.store.sweep();

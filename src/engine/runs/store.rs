@@ -30,6 +30,8 @@ pub(crate) trait RunStore: Send + Sync {
     fn is_busy(&self, id: &str) -> Result<bool>;
     /// Oldest first. One that cannot be read is there with its failure.
     fn listed(&self, ids: Vec<String>) -> Result<Vec<ListedRun>>;
+    /// Takes in a run with these lines, which are whole. `own`: the user says that it is theirs.
+    fn import(&self, id: &str, lines: &[u8], own: bool) -> Result<()>;
     fn folder(&self) -> &Path;
     fn journal(&self, id: &str) -> Result<PathBuf>;
     fn attachments(&self, id: &str) -> AttachmentStore;

@@ -103,6 +103,11 @@ impl RunSummary {
         (summary, read.err())
     }
 
+    /// Returns the summary of a run that begins.
+    pub(crate) fn begun(open: &OpenRecord) -> RunSummary {
+        RunSummary::of(open)
+    }
+
     fn of(open: &OpenRecord) -> RunSummary {
         let topic = param::topic(&open.params).lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         RunSummary {

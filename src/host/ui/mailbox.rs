@@ -53,7 +53,7 @@ pub trait AnswerStore: Send + Sync {
 }
 
 /// Answers in a folder, one file for each.
-pub struct AnswerFolder {
+pub(crate) struct AnswerFolder {
     folder: PathBuf,
 }
 
@@ -76,7 +76,7 @@ struct KeptAnswer {
 
 impl AnswerFolder {
     /// Expects the folder of one run's answers, which need not be there.
-    pub fn new(folder: PathBuf) -> AnswerFolder {
+    pub(crate) fn new(folder: PathBuf) -> AnswerFolder {
         AnswerFolder { folder }
     }
 

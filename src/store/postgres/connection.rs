@@ -48,7 +48,7 @@ pub(crate) struct Connection {
     /// The address, for people to see.
     pub(crate) shown: String,
     timeout: Duration,
-    patience: Duration,
+    patience: Mutex<Duration>,
     live: Mutex<Option<Arc<Live>>>,
     was_there: Mutex<bool>,
 }
@@ -101,7 +101,12 @@ impl Connection {
         }
         let tls = Tls(Arc::new(tls));
         let shown = shown(&address);
-        Ok(Connection { config, tls, find_password, shown, timeout, patience, live: Mutex::default(), was_there: Mutex::new(false) })
+        Ok(Connection { config, tls, find_password, shown, timeout, patience: Mutex::new(patience), live: Mutex::default(), was_there: Mutex::new(false) })
+    }
+
+    /// Sets how long a lost connection is tried to be made again.
+    pub(crate) fn set_patience(&self, patience: Duration) {
+        *self.patience.lock().unwrap_or_else(PoisonError::into_inner) = patience;
     }
 
     /// Runs a statement, and returns its rows. It is run again if the connection is lost meanwhile, so it must be one that can be repeated.
@@ -116,6 +121,17 @@ impl Connection {
     /// As [`Connection::query`]; also tells whether the statement may have been performed more than once.
     pub(super) fn query_again(&self, statement: &str, params: Params<'_>) -> Result<(Vec<Row>, bool)> {
         self.tried(&|live| live.query(statement, params, self.timeout))
+    }
+
+    /// As [`Connection::query`], for a statement that must not be run again where nobody knows whether it was.
+    pub(super) fn once(&self, statement: &str, params: Params<'_>) -> Result<Vec<Row>> {
+        let live = self.live(Instant::now() + CONNECT).map_err(|trouble| self.failure(trouble))?;
+        live.query(statement, params, self.timeout).map_err(|trouble| {
+            if matches!(trouble, Trouble::Lost(_)) {
+                self.drop_live(&live);
+            }
+            self.failure(trouble)
+        })
     }
 
     /// Returns the one row of a statement.
@@ -136,7 +152,8 @@ impl Connection {
     /// Tries a call until it is done or refused, or patience is over. Also tells whether it was lost before.
     fn tried<T>(&self, call: &dyn Fn(&Live) -> std::result::Result<T, Trouble>) -> Result<(T, bool)> {
         let was_there = *self.was_there.lock().unwrap_or_else(PoisonError::into_inner);
-        let deadline = Instant::now() + if was_there { self.patience } else { AT_FIRST.min(self.patience) };
+        let patience = *self.patience.lock().unwrap_or_else(PoisonError::into_inner);
+        let deadline = Instant::now() + if was_there { patience } else { AT_FIRST.min(patience) };
         let (mut pause, mut lost) = (PAUSE, false);
         loop {
             let trouble = match self.live(deadline) {
@@ -200,18 +217,19 @@ impl Connection {
         }
     }
 
-    /// Opens a second connection, which hears what is told in a channel until it is lost: then the receiver ends.
+    /// Opens a second connection, which hears what is told in these channels until it is lost: then the receiver ends.
     ///
     /// # Errors
     ///
     /// As [`Connection::query`].
-    pub(crate) fn listen(&self, channel: &str) -> Result<Listening> {
+    pub(crate) fn listen(&self, channels: &[String]) -> Result<Listening> {
         let (sender, heard) = mpsc::channel();
         let connected = connect(&self.with_password()?, &self.tls, CONNECT, Some(sender));
         let client = connected.map_err(|trouble| self.failure(trouble))?;
         // A channel's name cannot be a parameter; it is made by the server, of letters and digits.
-        let name: String = channel.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-        match wait(client.batch_execute(&format!("LISTEN {name}")), self.timeout) {
+        let plain = |name: &String| name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>();
+        let listen: String = channels.iter().map(|name| format!("LISTEN {};", plain(name))).collect();
+        match wait(client.batch_execute(&listen), self.timeout) {
             Some(Ok(())) => Ok(Listening { _client: client, heard }),
             Some(Err(error)) => Err(self.failure(Trouble::of(&error))),
             None => Err(self.failure(Trouble::Lost("no answer".to_owned()))),

@@ -352,6 +352,13 @@ impl Server {
         Ok(row.get(0))
     }
 
+    /// Returns for each tag how many messages its queue has, and how many of them are due.
+    pub(crate) fn queues(&self) -> Result<Vec<(String, i64, i64)>> {
+        let workspace = self.workspace()?.id;
+        let rows = self.connection.query("SELECT tag, length, visible FROM nietz.queue_metrics($1)", &[&workspace])?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect())
+    }
+
     /// Removes a run that nobody is at.
     pub(crate) fn remove(&self, run: i64) -> Result<()> {
         self.connection.query("SELECT nietz.remove($1)", &[&run])?;

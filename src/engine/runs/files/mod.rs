@@ -236,6 +236,18 @@ impl RunStore for RunFolder {
         self.tags.change(id, more, less)
     }
 
+    fn import(&self, id: &str, lines: &[u8], own: bool) -> Result<()> {
+        let LockedRun { journal, held, .. } = self.create(id)?;
+        let failed = |error: std::io::Error| Failure::io(&journal, "write", &error);
+        let written = std::fs::write(&journal, lines).and_then(|()| std::fs::File::open(&journal)?.sync_all());
+        written.map_err(failed)?;
+        if own {
+            self.note_own(id, reader::first_line(lines), &[])?;
+        }
+        drop(held);
+        Ok(())
+    }
+
     fn has(&self, id: &str) -> Result<bool> {
         Ok(self.is_run(id))
     }

@@ -44,6 +44,14 @@ impl Hold {
         Hold { server, process, run: run.to_owned(), claim, state: Arc::default() }
     }
 
+    /// A run that is over: it can be gone through again, and nothing is written.
+    pub(super) fn over(self, status: &str) -> Hold {
+        let failure = Failure::new(Code::RunOver, format!("the run {} is {status}", self.run))
+            .hint("`nietz fork RUN` begins another one that takes over what it has");
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).lost = Some(failure);
+        self
+    }
+
     /// Begins to hold the run, unless a worker does so for this process.
     pub(super) fn beat(&self, claim: Claim) -> Result<()> {
         if self.process.given == Some(claim) {

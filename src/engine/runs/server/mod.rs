@@ -17,6 +17,7 @@ use crate::engine::run_records::Origin;
 use crate::error::{Code, Failure, Result};
 use crate::host::attachments::AttachmentStore;
 use crate::host::ui::mailbox::AnswerStore;
+use crate::model::event::EndStatus;
 use crate::store::postgres::Server;
 use crate::store::postgres::runs::{Claim, StoredRun};
 use answers::ServerAnswers;
@@ -103,6 +104,11 @@ impl RunStore for ServerRuns {
 
     fn lock(&self, id: &str) -> Result<LockedRun> {
         let run = self.found(id)?;
+        if run.status == "done" {
+            let hold = Hold::new(self.server.clone(), self.process.clone(), id, Arc::new(OnceLock::new())).over(&run.status);
+            let journal = self.copies.bring_up(&self.server, &run)?;
+            return Ok(LockedRun { id: id.to_owned(), journal, held: Box::new(hold) });
+        }
         let claim = match self.process.given.filter(|given| given.run == run.id) {
             Some(given) => given,
             None => self.server.hold(run.id, &self.process.worker)?,
@@ -146,6 +152,25 @@ impl RunStore for ServerRuns {
 
     fn ids(&self) -> Result<Vec<String>> {
         self.server.names()
+    }
+
+    /// Whoever takes a run in counts as who began it, so that only their own can be gone on with.
+    fn import(&self, id: &str, lines: &[u8], own: bool) -> Result<()> {
+        let (summary, failure) = RunSummary::read(Path::new(id), lines);
+        failure.map_or(Ok(()), Err)?;
+        let status = match summary.end {
+            Some(EndStatus::Done) => "done",
+            Some(EndStatus::Failed) => "failed",
+            _ => "stopped",
+        };
+        if !own && status != "done" {
+            return Err(Failure::new(Code::RunForeign, format!("the run {id} is not done, and would be yours to go on with"))
+                .hint("if you trust what its first line grants and names: --own"));
+        }
+        let text = String::from_utf8_lossy(lines);
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let of = serde_json::to_string(&summary).map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
+        self.server.keep(id, &summary.flow, status, &lines, &of).map(drop)
     }
 
     fn has(&self, id: &str) -> Result<bool> {

@@ -79,7 +79,8 @@ fn export(machine: &Machine, args: &ExportArgs) -> Result<Exit> {
     let root = machine.typed_path(&args.into);
     let (mut written, mut kept) = (0, 0);
     for (scope, path, who, at) in server.all_documents()? {
-        let is_plain = std::path::Path::new(&path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        let is_plain =
+            std::path::Path::new(&path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
         if !(scope.is_empty() || scope == me) || !is_plain || crate::model::path_template::is_of_others(&path) {
             continue;
         }

@@ -62,7 +62,9 @@ pub(super) fn inbox(machine: &Machine, args: &InboxArgs) -> Result<Exit> {
         };
         let options: Vec<&str> = match (&it.question, kind) {
             (Some(_), Some(QuestionKind::Confirm)) => vec!["yes", "no"],
-            (Some(question), Some(QuestionKind::Choose)) => question.options.iter().map(|option| option.value.as_str()).collect(),
+            (Some(question), Some(QuestionKind::Choose)) => {
+                question.options.iter().map(|option| option.value.as_str()).collect()
+            }
             _ => Vec::new(),
         };
         if args.json {
@@ -100,7 +102,10 @@ fn waiting(machine: &Machine) -> Result<Vec<Open>> {
                 why,
             };
             if run.status == "stuck" {
-                open.push(about(None, Some("delivered again and again, and no worker came to an end with it".to_owned())));
+                open.push(about(
+                    None,
+                    Some("delivered again and again, and no worker came to an end with it".to_owned()),
+                ));
                 continue;
             }
             for request in listed {
@@ -165,10 +170,14 @@ fn meant<'q>(run: &str, open: &'q [Question], wanted: Option<&str>) -> Result<&'
     match (open, wanted) {
         ([], _) => Err(none(format!("the run {run} asks nothing"))),
         ([one], None) => Ok(one),
-        (_, None) => Err(none(format!("the run {run} asks {} things: say which: nietz answer {run} ID VALUE", open.len()))),
+        (_, None) => {
+            Err(none(format!("the run {run} asks {} things: say which: nietz answer {run} ID VALUE", open.len())))
+        }
         (_, Some(wanted)) => open
             .iter()
-            .find(|one| one.id == wanted || one.effect.as_deref().is_some_and(|key| wanted.len() > 3 && key.starts_with(wanted)))
+            .find(|one| {
+                one.id == wanted || one.effect.as_deref().is_some_and(|key| wanted.len() > 3 && key.starts_with(wanted))
+            })
             .ok_or_else(|| {
                 let failure = none(format!("the run {run} does not ask `{}` now", excerpt(wanted)));
                 match nearest(wanted, open.iter().map(|one| one.id.as_str())) {
@@ -195,7 +204,8 @@ pub(super) fn cancel(machine: &Machine, args: &CancelArgs) -> Result<Exit> {
     {
         let (server, _) = machine.team().needed("`nietz cancel`")?;
         let id = machine.runs().find(Some(&args.run))?;
-        let run = server.find(&id)?.ok_or_else(|| Failure::new(Code::RunNotFound, format!("there is no run `{id}`")))?;
+        let run =
+            server.find(&id)?.ok_or_else(|| Failure::new(Code::RunNotFound, format!("there is no run `{id}`")))?;
         let before = server.cancel(run.id)?;
         if matches!(before.as_str(), "done" | "failed" | "cancelled") {
             output::line(format!("{id} was over before: {before}"))?;

@@ -31,7 +31,8 @@ pub(super) fn queue(
     let at = terms.at.as_deref().map(time).transpose()?;
     let tag = terms.tag.clone().unwrap_or_default();
     // What is told until then is not missed.
-    let listening = terms.wait.then(|| server.connection.listen(std::slice::from_ref(&server.workspace()?.channel))).transpose()?;
+    let listening =
+        terms.wait.then(|| server.connection.listen(std::slice::from_ref(&server.workspace()?.channel))).transpose()?;
     let run = session.enqueue(machine, server, begin, &process.person, &QueueTerms { tag, at })?;
     if front.json {
         output::json(&json!({ "v": 1, "type": "queued", "run": run }))?;
@@ -54,14 +55,20 @@ fn wait(
 ) -> Result<Exit> {
     let mut told = String::new();
     loop {
-        let found = server.find(run)?.ok_or_else(|| Failure::new(Code::RunNotFound, format!("the run {run} is gone")))?;
+        let found =
+            server.find(run)?.ok_or_else(|| Failure::new(Code::RunNotFound, format!("the run {run} is gone")))?;
         match found.status.as_str() {
             "done" | "failed" | "cancelled" => return over(machine, run, &found.status, &found.summary, json),
             status if told != found.questions || status == "stuck" && told != "stuck" => {
                 let questions: Vec<serde_json::Value> = serde_json::from_str(&found.questions).unwrap_or_default();
                 for question in &questions {
-                    let (id, prompt) = (question["id"].as_str().unwrap_or_default(), question["prompt"].as_str().unwrap_or_default());
-                    output::print_status(&format!("{run} asks [{}] {}: nietz answer {run} …\n", line(id), excerpt(prompt)));
+                    let (id, prompt) =
+                        (question["id"].as_str().unwrap_or_default(), question["prompt"].as_str().unwrap_or_default());
+                    output::print_status(&format!(
+                        "{run} asks [{}] {}: nietz answer {run} …\n",
+                        line(id),
+                        excerpt(prompt)
+                    ));
                 }
                 if status == "stuck" {
                     output::print_status(&format!("{run} is stuck: no worker came to an end with it\n"));
@@ -85,7 +92,9 @@ fn over(machine: &Machine, run: &str, status: &str, summary: &str, json: bool) -
     let replay::JournalEnds { end, .. } = replay::read_ends(&machine.runs().journal(run)?)?;
     let result = end.as_ref().and_then(|end| end.result.clone());
     if json {
-        output::json(&json!({ "v": 1, "type": "run_ended", "run": run, "status": status, "result": result, "verdict": summary.verdict }))?;
+        output::json(
+            &json!({ "v": 1, "type": "run_ended", "run": run, "status": status, "result": result, "verdict": summary.verdict }),
+        )?;
     } else {
         output::line(format!("{run}: {status}"))?;
         if let Some(serde_json::Value::String(text)) = &result {

@@ -15,9 +15,9 @@ use crate::model::collection::DocumentKey;
 use crate::model::text::excerpt;
 use crate::run::machine::Machine;
 use crate::run::{replay, session};
+use crate::schema::source::{self, MAX_BYTES};
 #[cfg(feature = "postgres")]
 use crate::store::postgres::Server;
-use crate::schema::source::{self, MAX_BYTES};
 
 /// Hold what a run wrote against its journal: the chain of its lines, each row that was appended, each document
 #[derive(Args)]
@@ -36,11 +36,8 @@ pub(super) fn run(machine: &Machine, args: &VerifyArgs) -> Result<Exit> {
     let written = RunWrites::read(&journal)?;
     let mut migrations = Migrations { machine, run: &id, journal: &journal, loaded: None };
     let place = Place::of(machine, &id)?;
-    let mut verdict = written.compare_with(
-        &id,
-        |path| place.read(path),
-        |request, bytes| migrations.lead_to(request, bytes),
-    )?;
+    let mut verdict =
+        written.compare_with(&id, |path| place.read(path), |request, bytes| migrations.lead_to(request, bytes))?;
     verdict.add_strangers(&written, &id, |folder| place.names(folder))?;
     let torn = written.whole.torn;
     if args.json {

@@ -149,7 +149,8 @@ pub(crate) fn printed_by(
     };
     // The caller may be within a runtime already.
     let ended = std::thread::scope(|scope| scope.spawn(work).join());
-    let secret = ended.map_err(|_| Failure::new(Code::Internal, "the command of a password cannot be waited for"))??;
+    let secret =
+        ended.map_err(|_| Failure::new(Code::Internal, "the command of a password cannot be waited for"))??;
     secret.tell(redactor, place);
     Ok(secret.0)
 }

@@ -29,7 +29,12 @@ impl JournalFile {
     pub(super) fn open(path: &Path, length: u64, fault: Option<InjectedFault>) -> Result<JournalFile> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
         let file = File::options().create(true).truncate(false).read(true).write(true).custom_flags(flags).open(path);
-        JournalFile::from_file(path, file.map_err(|error| Failure::io(path, "open the journal", &error))?, length, fault)
+        JournalFile::from_file(
+            path,
+            file.map_err(|error| Failure::io(path, "open the journal", &error))?,
+            length,
+            fault,
+        )
     }
 
     /// Goes on in a file that is open already behind `length` bytes, and cuts off the rest.

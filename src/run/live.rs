@@ -489,7 +489,9 @@ fn record_end(
     // A run whose end cannot be written can be resumed from what is recorded; its own failure was shown above.
     match (closed, failure) {
         (Err(failure), None) => (Err(failure), None),
-        (Err(failure), Some(shown)) if failure.code != shown.code && failure.code == Code::RunTaken => (Err(failure), None),
+        (Err(failure), Some(shown)) if failure.code != shown.code && failure.code == Code::RunTaken => {
+            (Err(failure), None)
+        }
         (Ok(Closed::Written(end)), _) => (Ok(exit), Some(*end)),
         (Ok(Closed::Answered), _) => {
             let text = "it was answered meanwhile, and can go on: nietz resume".to_owned();

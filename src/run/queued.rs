@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use crate::engine::runs::RunSummary;
 use crate::error::{Code, Failure, Result};
 use crate::journal::lines::Record;
 use crate::journal::writer::{JournalTail, JournalWriter, LineStore};
@@ -11,7 +12,6 @@ use crate::run::machine::Machine;
 use crate::run::models::{FrontEndSlot, listening_client};
 use crate::run::runtime;
 use crate::run::session::Session;
-use crate::engine::runs::RunSummary;
 use crate::store::postgres::Server;
 use crate::store::postgres::runs::Beginning;
 
@@ -58,8 +58,11 @@ impl Session {
         terms: &QueueTerms,
     ) -> Result<String> {
         if !new_run.files.is_empty() {
-            return Err(Failure::new(Code::Usage, "a run with images or PDFs cannot be queued: they stay on this machine")
-                .hint("run it here, with the store: others can answer it all the same"));
+            return Err(Failure::new(
+                Code::Usage,
+                "a run with images or PDFs cannot be queued: they stay on this machine",
+            )
+            .hint("run it here, with the store: others can answer it all the same"));
         }
         if self.flow.command(new_run.command.as_deref())?.reads_only {
             return Err(Failure::new(Code::Usage, "a command that only looks leaves no run: run it here"));
@@ -74,7 +77,8 @@ impl Session {
         writer.append(&Record::Open(Box::new(first)))?;
         writer.append_texts(texts)?;
         let summary = RunSummary::begun(&open);
-        let summary = serde_json::to_string(&summary).map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
+        let summary =
+            serde_json::to_string(&summary).map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
         server.begin(&Beginning {
             name: &open.run,
             flow: &open.flow,

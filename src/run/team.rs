@@ -7,14 +7,8 @@ use crate::run::machine::Machine;
 use crate::store::address::{self, StoreAddress};
 #[cfg(feature = "postgres")]
 use crate::{
-    disk::owner,
-    engine::runs::Runs,
-    engine::runs::server::Process,
-    host::network::Network,
-    host::secret,
-    store::postgres::Server,
-    store::postgres::connection::Connection,
-    store::postgres::runs::Claim,
+    disk::owner, engine::runs::Runs, engine::runs::server::Process, host::network::Network, host::secret,
+    store::postgres::Server, store::postgres::connection::Connection, store::postgres::runs::Claim,
 };
 
 /// The variable with the address of the store, and those by which a worker tells a process of its run and its workspace.
@@ -120,8 +114,11 @@ impl Team {
     #[cfg(feature = "postgres")]
     pub(crate) fn needed(&self, what: &str) -> Result<(&Server, &Process)> {
         self.server.as_ref().map(|(server, process)| (server, process)).ok_or_else(|| {
-            Failure::new(Code::Usage, format!("{what} needs a store that others reach, and runs are kept in files here"))
-                .hint("name one: --store postgres://USER@HOST/DATABASE, NIETZ_STORE, or `store:` in your configuration")
+            Failure::new(
+                Code::Usage,
+                format!("{what} needs a store that others reach, and runs are kept in files here"),
+            )
+            .hint("name one: --store postgres://USER@HOST/DATABASE, NIETZ_STORE, or `store:` in your configuration")
         })
     }
 

@@ -99,10 +99,12 @@ pub(super) fn questions(view: &View, run: &str, history: &RunHistory, busy: bool
                 question.options.iter().map(|given| option(&given.value, &given.label)).collect()
             }
         };
-        Some(kept.map(|kept| json!({
-            "key": effect.key, "line": effect.line, "prompt": clean(&question.prompt), "options": options,
-            "kept": kept,
-        })))
+        Some(kept.map(|kept| {
+            json!({
+                "key": effect.key, "line": effect.line, "prompt": clean(&question.prompt), "options": options,
+                "kept": kept,
+            })
+        }))
     });
     let values = json!({
         "w": report::words(&history.lang)?, "run": run, "busy": busy, "questions": shown.collect::<Result<Vec<_>>>()?,

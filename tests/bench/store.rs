@@ -50,7 +50,9 @@ fn idle(server: &Server) -> Vec<Row> {
     // A hundred a second.
     let share = (ticks(worker.id()) - before) / WINDOW.as_secs_f64();
     let status = std::fs::read_to_string(format!("/proc/{}/status", worker.id())).expect("it runs");
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
     worker.kill().and_then(|()| worker.wait()).expect("it runs");
     vec![
         Row::figure("a worker beside 1,000 waiting runs (% of a core)", share, 1.0),
@@ -130,7 +132,18 @@ fn at_once(database: &Database<'_>, count: usize) -> Row {
         || {
             let program = binaries().expect("a server runs").join("pgbench");
             let mut command = Command::new(program);
-            command.args(["-n", "-M", "prepared", "-j", "8", "-c", &WORKERS.to_string(), "-t", &LINES.to_string(), "-f"]);
+            command.args([
+                "-n",
+                "-M",
+                "prepared",
+                "-j",
+                "8",
+                "-c",
+                &WORKERS.to_string(),
+                "-t",
+                &LINES.to_string(),
+                "-f",
+            ]);
             let printed = command.arg(script.path()).arg(database.url()).output().expect("it is beside the server");
             let text = String::from_utf8_lossy(&printed.stdout).into_owned();
             let rate = text.lines().find_map(|line| line.strip_prefix("tps = ")).unwrap_or_else(|| {

@@ -83,7 +83,10 @@ fn each_room_knows_only_those_below_it() {
         ("src/view", &["view", "report", "engine", "host", "model", "error"]),
         (
             "src/run",
-            &["run", "lua", "engine", "host", "store", "journal", "pack", "assets", "disk", "schema", "model", "cpu", "error"],
+            &[
+                "run", "lua", "engine", "host", "store", "journal", "pack", "assets", "disk", "schema", "model", "cpu",
+                "error",
+            ],
         ),
     ];
     for (folder, allowed) in rules {

@@ -24,7 +24,8 @@ fn all_cassettes_of_the_bundled_flows_play_on_the_server() {
         let (run, flow) = (open["run"].as_str().expect("it has a name"), open["flow"].as_str().expect("it has a flow"));
         let database = server.database();
         let rows: Vec<String> = text.lines().map(|line| format!("$line${line}$line$")).collect();
-        let summary = format!("{{\"flow\": \"{flow}\", \"topic\": \"\", \"started\": \"\", \"calls\": 0, \"usage\": {{}}}}");
+        let summary =
+            format!("{{\"flow\": \"{flow}\", \"topic\": \"\", \"started\": \"\", \"calls\": 0, \"usage\": {{}}}}");
         // As one that somebody stopped: it is taken to its end from what is recorded.
         database.session().get(&format!(
             "SELECT nietz.keep(1, '{run}', '{flow}', 'stopped', ARRAY[{}], '{summary}')",

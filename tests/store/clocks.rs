@@ -39,7 +39,8 @@ fn machines_whose_clocks_are_an_hour_off_take_turns_at_one_run() {
     let killed = off(ahead.run(["everything"]).stdin(ANSWERS).var("NIETZ_FAULT", "kill@12"), &library, "+1h").go();
     assert_eq!(killed.signal, Some(9), "{killed:?}");
     let first = journal(&database, R1).lines[0]["is"]["open"]["at"].clone();
-    let began = database.session().get("SELECT to_char(began AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24') FROM nietz.run");
+    let began =
+        database.session().get("SELECT to_char(began AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24') FROM nietz.run");
     assert!(!first.as_str().is_some_and(|at| at.starts_with(&began)), "its clock is off: {first} and {began}");
     // Held as long as the server says, whatever time it is on a machine.
     let refused = off(behind.resume().stdin(ANSWERS), &library, "+1h").go();

@@ -61,7 +61,13 @@ fn followed(journal: &Journal, key: &str) -> bool {
 
 /// Goes on with a run on this machine, and compares all that can be seen of it.
 #[track_caller]
-fn goes_on_to_the_same_end(what: &str, database: &Database<'_>, env: &Env, models: &ModelServer, reference: &Reference) {
+fn goes_on_to_the_same_end(
+    what: &str,
+    database: &Database<'_>,
+    env: &Env,
+    models: &ModelServer,
+    reference: &Reference,
+) {
     let before = journal(database, R1);
     let kept = |(key, effect): &(String, Recorded)| effect.finished() || effect.failed() && followed(&before, key);
     let finished = before.effects().into_iter().filter(|(_, effect)| effect.kind == "chat").filter(kept).count();

@@ -16,7 +16,10 @@ fn dump(database: &Database<'_>) -> String {
     assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
     // Newer versions print a key of their own choice.
     let text = String::from_utf8_lossy(&printed.stdout).into_owned();
-    text.lines().filter(|line| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict")).collect::<Vec<_>>().join("\n")
+    text.lines()
+        .filter(|line| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]

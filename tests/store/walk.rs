@@ -48,7 +48,10 @@ fn a_council_is_begun_asked_answered_and_finished_on_four_machines() {
     let gate = Gate::default();
     let held = gate.clone();
     let brain = Brain {
-        rounds: vec![vec![("Which deadline binds the migration?", "None before June"), ("Who pays for outages today?", "")]],
+        rounds: vec![vec![
+            ("Which deadline binds the migration?", "None before June"),
+            ("Who pays for outages today?", ""),
+        ]],
         ..Brain::default()
     };
     let first = std::sync::atomic::AtomicBool::new(true);
@@ -62,7 +65,8 @@ fn a_council_is_begun_asked_answered_and_finished_on_four_machines() {
 
     // A: begun, and lost in the middle of its first call.
     let request = "Should we split billing into its own service this quarter?";
-    let queued = a.nietz(["run", "--queue", "--seed", "1", "--model", "openai/test", "council", request, "--no-pause"]).go();
+    let queued =
+        a.nietz(["run", "--queue", "--seed", "1", "--model", "openai/test", "council", request, "--no-pause"]).go();
     assert_eq!(queued.code, Some(0), "{queued:?}");
     let on_a = worker(&a);
     assert!(models.wait_for_calls(1, Duration::from_secs(60)), "its first call came");

@@ -165,7 +165,8 @@ impl<'a> Team<'a> {
     }
 
     fn expire_all(&self) {
-        let all = "SELECT count(*) FROM pgmq.q_nietz_1 q, pgmq.set_vt('nietz_1', q.msg_id, 0) WHERE q.vt > clock_timestamp()";
+        let all =
+            "SELECT count(*) FROM pgmq.q_nietz_1 q, pgmq.set_vt('nietz_1', q.msg_id, 0) WHERE q.vt > clock_timestamp()";
         // A queue that nobody has used is not there.
         drop(self.database.session().say(all));
     }
@@ -177,7 +178,11 @@ fn children(pid: u32) -> Vec<u32> {
 }
 
 fn signal(pid: u32, name: &str) {
-    Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).stderr(std::process::Stdio::null()).status().ok();
+    Command::new("kill")
+        .args([&format!("-{name}"), &pid.to_string()])
+        .stderr(std::process::Stdio::null())
+        .status()
+        .ok();
 }
 
 /// One round: runs, workers, and blows drawn by chance. Returns what is wrong.
@@ -187,7 +192,8 @@ fn round(server: &Server, seed: u64) -> Vec<String> {
     let asks = team.machine();
     let runs: Vec<String> = (1..=RUNS).map(|at| format!("r{at}")).collect();
     runs.iter().for_each(|run| team.queue(&asks, run));
-    let mut workers: Vec<Option<Running>> = machines.iter().map(|env| Some(team.worker(env, &["--parallel", "3"]))).collect();
+    let mut workers: Vec<Option<Running>> =
+        machines.iter().map(|env| Some(team.worker(env, &["--parallel", "3"]))).collect();
     let mut chance = Chance(seed);
     let (mut paused, mut told) = (0, Vec::new());
     for _ in 0..4 {

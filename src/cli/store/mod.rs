@@ -74,7 +74,10 @@ fn check(machine: &Machine) -> Result<Exit> {
     state.check()?;
     let (queue, way) = state.queue.unwrap_or_default();
     let number = state.number.unwrap_or_default();
-    output::line(format!("schema {number}, pgmq {queue} ({way}), PostgreSQL {}: this nietz works with it", state.server))?;
+    output::line(format!(
+        "schema {number}, pgmq {queue} ({way}), PostgreSQL {}: this nietz works with it",
+        state.server
+    ))?;
     server.workspace()?;
     output::line(format!("the workspace {} is there, and you are {}", server.name, server.workspace()?.me))?;
     Ok(Exit::Done)
@@ -112,10 +115,15 @@ fn status(machine: &Machine, args: &StatusArgs) -> Result<Exit> {
             serde_json::Value::Array(items) if name == "members" => {
                 for it in items {
                     let signs = if it["signs"] == true { ", signs off" } else { "" };
-                    rows.push(vec!["member".to_owned(), format!("{}: {}{signs}", text(&it["role"]), text(&it["kind"]))]);
+                    rows.push(vec![
+                        "member".to_owned(),
+                        format!("{}: {}{signs}", text(&it["role"]), text(&it["kind"])),
+                    ]);
                 }
             }
-            serde_json::Value::Array(items) => rows.push(vec![name.clone(), items.iter().map(text).collect::<Vec<_>>().join(", ")]),
+            serde_json::Value::Array(items) => {
+                rows.push(vec![name.clone(), items.iter().map(text).collect::<Vec<_>>().join(", ")])
+            }
             serde_json::Value::Object(members) if name == "pgmq" => {
                 rows.push(vec![name.clone(), format!("{} ({})", text(&members["version"]), text(&members["way"]))]);
             }

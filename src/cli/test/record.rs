@@ -88,7 +88,9 @@ pub(super) fn new(machine: &Machine, args: TestArgs) -> Result<Exit> {
         RunAction::Run(begin, front) => (*begin, front),
         RunAction::Plan(..) => return Err(Failure::new(Code::Usage, "a plan cannot be recorded: it runs nothing")),
         #[cfg(feature = "postgres")]
-        RunAction::Queue(..) => return Err(Failure::new(Code::Usage, "a run that is left to others is recorded by nobody")),
+        RunAction::Queue(..) => {
+            return Err(Failure::new(Code::Usage, "a run that is left to others is recorded by nobody"));
+        }
         RunAction::Printed(exit) => return Ok(exit),
     };
     begin.workspace = Some(machine.workspace_name());

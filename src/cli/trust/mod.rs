@@ -113,7 +113,9 @@ pub(super) fn run(machine: &Machine, args: &TrustArgs) -> Result<Exit> {
             None => add_folder(machine, args, &args.target(machine)),
         },
         #[cfg(feature = "postgres")]
-        TrustVerb::Revoke { what, team: true } => team::revoke(machine, Some(what.as_str()).filter(|what| *what != ".")),
+        TrustVerb::Revoke { what, team: true } => {
+            team::revoke(machine, Some(what.as_str()).filter(|what| *what != "."))
+        }
         TrustVerb::Revoke { what, .. } => revoke(machine, what),
     }
 }
@@ -273,7 +275,8 @@ pub(super) fn require(
         let message = format!("{} asks for what you do not trust {} with", line(&flow.manifest.name), line(&folder));
         #[cfg(feature = "postgres")]
         if team::is_of_team(machine) {
-            let failure = Failure::new(Code::FolderUntrusted, message).hint("a person signs it off for the team: nietz trust add --team");
+            let failure = Failure::new(Code::FolderUntrusted, message)
+                .hint("a person signs it off for the team: nietz trust add --team");
             return Err(missing.iter().fold(failure, |failure, item| failure.because(asked_for(item))));
         }
         let failure = Failure::new(Code::FolderUntrusted, message).hint(format!(

@@ -41,7 +41,9 @@ fn of_team(machine: &Machine) -> Result<Trust> {
                 .hint("sign it off anew: nietz trust add --team")
         };
         match subject.strip_prefix(PACK) {
-            Some(sha256) => drop(packs.insert(sha256.to_owned(), serde_json::from_str::<TrustedPack>(&items).map_err(wrong)?)),
+            Some(sha256) => {
+                drop(packs.insert(sha256.to_owned(), serde_json::from_str::<TrustedPack>(&items).map_err(wrong)?))
+            }
             None if subject == FOLDER => folder = serde_json::from_str(&items).map_err(wrong)?,
             None => {}
         }
@@ -56,9 +58,15 @@ pub(super) fn sign_folder(machine: &Machine, items: &Items) -> Result<Exit> {
     all.extend(items.iter().cloned());
     let text = serde_json::to_string(&all).map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
     server.sign(FOLDER, &text)?;
-    output::line(format!("signed off for {}: {}", line(&server.name), if all.is_empty() { "nothing more than all flows may".to_owned() } else {
-        all.iter().map(|item| line(item).into_owned()).collect::<Vec<_>>().join(", ")
-    }))?;
+    output::line(format!(
+        "signed off for {}: {}",
+        line(&server.name),
+        if all.is_empty() {
+            "nothing more than all flows may".to_owned()
+        } else {
+            all.iter().map(|item| line(item).into_owned()).collect::<Vec<_>>().join(", ")
+        }
+    ))?;
     Ok(Exit::Done)
 }
 
@@ -92,8 +100,15 @@ pub(super) fn list(machine: &Machine, json: bool) -> Result<()> {
     for (subject, items, who) in server.trusted()? {
         let items: serde_json::Value = serde_json::from_str(&items).unwrap_or_default();
         match json {
-            true => output::json(&json!({ "team": server.name, "subject": subject, "allowed": items, "signed_by": who }))?,
-            false => output::line(format!("team {}: {}, signed off by {}: {items}", line(&server.name), line(&subject), line(&who)))?,
+            true => {
+                output::json(&json!({ "team": server.name, "subject": subject, "allowed": items, "signed_by": who }))?
+            }
+            false => output::line(format!(
+                "team {}: {}, signed off by {}: {items}",
+                line(&server.name),
+                line(&subject),
+                line(&who)
+            ))?,
         }
     }
     Ok(())

@@ -65,13 +65,16 @@ impl Metrics {
             let _ = writeln!(text, "nietz_worker_runs_left_total{{how=\"{how}\"}} {count}");
         }
         drop(counts);
-        text += "# HELP nietz_queue_length Messages in a queue, by workspace and tag.\n# TYPE nietz_queue_length gauge\n";
+        text +=
+            "# HELP nietz_queue_length Messages in a queue, by workspace and tag.\n# TYPE nietz_queue_length gauge\n";
         for server in servers {
             // A store that does not answer has no figures; the worker's own are there all the same.
             for (tag, length, visible) in server.queues().unwrap_or_default() {
                 let name = server.name.replace(['"', '\\', '\n'], "_");
-                let _ = writeln!(text, "nietz_queue_length{{workspace=\"{name}\",tag=\"{tag}\",state=\"all\"}} {length}");
-                let _ = writeln!(text, "nietz_queue_length{{workspace=\"{name}\",tag=\"{tag}\",state=\"due\"}} {visible}");
+                let _ =
+                    writeln!(text, "nietz_queue_length{{workspace=\"{name}\",tag=\"{tag}\",state=\"all\"}} {length}");
+                let _ =
+                    writeln!(text, "nietz_queue_length{{workspace=\"{name}\",tag=\"{tag}\",state=\"due\"}} {visible}");
             }
             for (status, count) in server.counts().unwrap_or_default() {
                 let name = server.name.replace(['"', '\\', '\n'], "_");

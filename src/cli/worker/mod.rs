@@ -93,9 +93,11 @@ pub(super) fn run(machine: &Machine, args: &WorkerArgs) -> Result<Exit> {
     server.connection.set_patience(PATIENCE);
     let mut places = Vec::new();
     for given in &args.workspaces {
-        let (name, path) = given.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty()).ok_or_else(|| {
-            Failure::new(Code::Usage, format!("`{given}` is no workspace and folder")).hint("--workspace-of NAME=PATH")
-        })?;
+        let (name, path) =
+            given.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty()).ok_or_else(|| {
+                Failure::new(Code::Usage, format!("`{given}` is no workspace and folder"))
+                    .hint("--workspace-of NAME=PATH")
+            })?;
         let folder = machine.typed_path(path);
         let folder = folder.canonicalize().map_err(|error| Failure::io(&folder, "find", &error))?;
         places.push(Place { server: server.of_workspace(name), folder });
@@ -129,7 +131,12 @@ pub(super) fn run(machine: &Machine, args: &WorkerArgs) -> Result<Exit> {
     worker.hear_signals()?;
     worker.listen();
     let names: Vec<&str> = worker.places.iter().map(|place| place.server.name.as_str()).collect();
-    output::line(format!("worker {} takes runs of {} from {}", worker.name, names.join(", "), server.connection.shown))?;
+    output::line(format!(
+        "worker {} takes runs of {} from {}",
+        worker.name,
+        names.join(", "),
+        server.connection.shown
+    ))?;
     worker.work()
 }
 
@@ -175,7 +182,11 @@ impl Worker<'_> {
                 Ok(None) => {}
                 Ok(Some(taken)) => {
                     let (run, name) = (taken.claim.run, taken.name.clone());
-                    let again = if taken.deliveries > 1 { format!(", delivered {} times", taken.deliveries) } else { String::new() };
+                    let again = if taken.deliveries > 1 {
+                        format!(", delivered {} times", taken.deliveries)
+                    } else {
+                        String::new()
+                    };
                     output::line(format!("{name}: taken ({} of {}){again}", taken.flow, taken.began_by))?;
                     self.metrics.taken();
                     match Segment::start(self.machine, (self.args, place), taken, self.events.0.clone()) {

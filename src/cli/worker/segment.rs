@@ -62,7 +62,8 @@ impl Segment {
         command.args(args.grants.words()).args(args.read.words(machine));
         // Ctrl-C is for the worker, who tells the runs.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
-        let failed = |error: std::io::Error| Failure::new(Code::Internal, format!("cannot start a run's process: {error}"));
+        let failed =
+            |error: std::io::Error| Failure::new(Code::Internal, format!("cannot start a run's process: {error}"));
         let mut child = command.spawn().map_err(failed)?;
         let pid = Pid::from_child(&child);
         let run = taken.claim.run;
@@ -101,7 +102,9 @@ impl Segment {
                 }
                 format!("it is {state}")
             }
-            Err(failure) if self.last_beat.elapsed() >= held() => format!("the store was not told for {HELD} s that it lives: {failure}"),
+            Err(failure) if self.last_beat.elapsed() >= held() => {
+                format!("the store was not told for {HELD} s that it lives: {failure}")
+            }
             Err(failure) => {
                 self.next_beat = Instant::now() + Duration::from_secs(1);
                 return Some(format!("{name}: the store cannot be told that it lives: {failure}"));

@@ -10,8 +10,8 @@ mod store;
 mod summary;
 mod tags;
 
-pub use summary::RunSummary;
 pub(crate) use store::{HeldRun, RunStore};
+pub use summary::RunSummary;
 
 use std::collections::BTreeSet;
 use std::fs::File;

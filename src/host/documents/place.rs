@@ -21,7 +21,9 @@ pub(super) enum Change {
     /// It is as it should be.
     Nothing,
     /// It is written. What was there is first kept beside it under this name, if there is one.
-    Write { backup: Option<String> },
+    Write {
+        backup: Option<String>,
+    },
     Remove,
 }
 

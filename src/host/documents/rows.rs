@@ -36,7 +36,13 @@ impl Store {
     ///
     /// `document-invalid` with every violation, `document-busy` if another process holds the lock, `document-changed` if
     /// the file ends before `at_before`, `disk-failed` if the file would become too large.
-    pub fn append(&self, collection: &Collection, key: &DocumentKey, row: &Value, at_before: Option<u64>) -> Result<Appended> {
+    pub fn append(
+        &self,
+        collection: &Collection,
+        key: &DocumentKey,
+        row: &Value,
+        at_before: Option<u64>,
+    ) -> Result<Appended> {
         let relative = self.locate_rows(collection, key)?;
         let line = self.line(collection, key, row, &relative)?;
         let NewRow { at, torn } = self.place.append(at(collection, &relative), &line, at_before, MAX_BYTES)?;

@@ -40,7 +40,19 @@ pub(super) fn read_collection(reader: &ManifestReader<'_>, name: &str, table: &T
     reader.keep(check_fields(
         table,
         &what,
-        &["path", "format", "schema", "formats", "keys", "version", "rules", "index", "expects", "everywhere", "shared"],
+        &[
+            "path",
+            "format",
+            "schema",
+            "formats",
+            "keys",
+            "version",
+            "rules",
+            "index",
+            "expects",
+            "everywhere",
+            "shared",
+        ],
     ));
     let path = reader.keep(text(table, &what, "path")).unwrap_or_default();
     let format = match table.raw_get::<Option<String>>("format").ok().flatten().as_deref() {

@@ -65,18 +65,24 @@ impl Connection {
     /// # Errors
     ///
     /// `config-invalid` if the address is wrong.
-    pub(crate) fn new(address: &str, tls: rustls::ClientConfig, find_password: Box<FindPassword>) -> Result<Connection> {
+    pub(crate) fn new(
+        address: &str,
+        tls: rustls::ClientConfig,
+        find_password: Box<FindPassword>,
+    ) -> Result<Connection> {
         let (address, own) = own_options(address);
         let wrong = |why: &dyn std::fmt::Display| {
             Failure::new(Code::ConfigInvalid, format!("the store {}: {why}", shown(&address)))
                 .hint("postgres://USER@HOST:5432/DATABASE, as libpq has it")
         };
         // Certificates are always verified, whole.
-        let plain = address.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
-        let mut config: Config = plain.parse().map_err(|error: tokio_postgres::Error| match std::error::Error::source(&error) {
-            Some(source) => wrong(&source),
-            None => wrong(&error),
-        })?;
+        let plain =
+            address.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
+        let mut config: Config =
+            plain.parse().map_err(|error: tokio_postgres::Error| match std::error::Error::source(&error) {
+                Some(source) => wrong(&source),
+                None => wrong(&error),
+            })?;
         let is_near = |host: &Host| match host {
             Host::Tcp(name) => matches!(name.as_str(), "localhost" | "127.0.0.1" | "::1"),
             Host::Unix(_) => true,
@@ -92,7 +98,9 @@ impl Connection {
             config.application_name("nietz");
         }
         let seconds = |name: &str, usual: Duration| match own.get(name) {
-            Some(text) => text.parse().map(Duration::from_secs_f64).map_err(|_| wrong(&format!("{name} is no number of seconds"))),
+            Some(text) => {
+                text.parse().map(Duration::from_secs_f64).map_err(|_| wrong(&format!("{name} is no number of seconds")))
+            }
             None => Ok(usual),
         };
         let (timeout, patience) = (seconds("nietz_timeout", TIMEOUT)?, seconds("nietz_patience", PATIENCE)?);
@@ -101,7 +109,16 @@ impl Connection {
         }
         let tls = Tls(Arc::new(tls));
         let shown = shown(&address);
-        Ok(Connection { config, tls, find_password, shown, timeout, patience: Mutex::new(patience), live: Mutex::default(), was_there: Mutex::new(false) })
+        Ok(Connection {
+            config,
+            tls,
+            find_password,
+            shown,
+            timeout,
+            patience: Mutex::new(patience),
+            live: Mutex::default(),
+            was_there: Mutex::new(false),
+        })
     }
 
     /// Sets how long a lost connection is tried to be made again.
@@ -136,7 +153,9 @@ impl Connection {
 
     /// Returns the one row of a statement.
     pub(super) fn one(&self, statement: &str, params: Params<'_>) -> Result<Row> {
-        self.query(statement, params)?.pop().ok_or_else(|| Failure::new(Code::Internal, "the store has answered with no row"))
+        self.query(statement, params)?
+            .pop()
+            .ok_or_else(|| Failure::new(Code::Internal, "the store has answered with no row"))
     }
 
     /// Runs a script, which must be whole in itself, and must not be repeated where nobody knows whether it was run.
@@ -179,10 +198,14 @@ impl Connection {
     fn failure(&self, trouble: Trouble) -> Failure {
         match trouble {
             Trouble::Refused(failure) => failure,
-            Trouble::Lost(why) => Failure::new(Code::StoreUnreachable, format!("the store {} cannot be reached: {why}", self.shown))
-                .hint("nothing is lost: what it has acknowledged is there, and `nietz resume` goes on from it"),
-            Trouble::Moment(why) => Failure::new(Code::StoreUnreachable, format!("the store {} cannot do it now: {why}", self.shown))
-                .hint("try again later; `nietz resume` goes on from what is recorded"),
+            Trouble::Lost(why) => {
+                Failure::new(Code::StoreUnreachable, format!("the store {} cannot be reached: {why}", self.shown))
+                    .hint("nothing is lost: what it has acknowledged is there, and `nietz resume` goes on from it")
+            }
+            Trouble::Moment(why) => {
+                Failure::new(Code::StoreUnreachable, format!("the store {} cannot do it now: {why}", self.shown))
+                    .hint("try again later; `nietz resume` goes on from what is recorded")
+            }
         }
     }
 

@@ -64,7 +64,9 @@ impl Server {
     ) -> Result<()> {
         let workspace = self.workspace()?.id;
         let save = "SELECT nietz.save_document($1, $2, $3, $4, $5, $6, $7, $8)";
-        let again = |again: &bool| self.connection.query(save, &[&workspace, &scope, &path, &body, &digest, &expected, &run, again]);
+        let again = |again: &bool| {
+            self.connection.query(save, &[&workspace, &scope, &path, &body, &digest, &expected, &run, again])
+        };
         match self.connection.once(save, &[&workspace, &scope, &path, &body, &digest, &expected, &run, &false]) {
             // Whether it was saved is not known: the same text there counts as saved now.
             Err(failure) if failure.code == Code::StoreUnreachable => again(&true).map(drop),

@@ -23,9 +23,7 @@ impl Trouble {
             Some(detail) => format!("{} ({detail})", found.message()),
             None => found.message().to_owned(),
         };
-        let refuse = |code: Code, hint: &str| {
-            Trouble::Refused(Failure::new(code, told.clone()).hint(hint))
-        };
+        let refuse = |code: Code, hint: &str| Trouble::Refused(Failure::new(code, told.clone()).hint(hint));
         match state {
             "NZ001" => refuse(
                 Code::RunTaken,
@@ -39,15 +37,20 @@ impl Trouble {
             ),
             "NZ005" => refuse(Code::BudgetUsedUp, "`nietz store budget` shows and sets what the team may use in a day"),
             "NZ006" => refuse(Code::AnswerInvalid, "`nietz inbox` lists what is asked now"),
-            "NZ007" => refuse(Code::RunBusy, "wait for it, or `nietz cancel` it; two processes never write one journal"),
-            "NZ008" | "42501" => refuse(Code::StoreRefused, "the owner of the store admits people: `nietz store admit`"),
+            "NZ007" => {
+                refuse(Code::RunBusy, "wait for it, or `nietz cancel` it; two processes never write one journal")
+            }
+            "NZ008" | "42501" => {
+                refuse(Code::StoreRefused, "the owner of the store admits people: `nietz store admit`")
+            }
             "NZ009" => refuse(Code::StoreRefused, "`nietz store status` says which workspaces there are for you"),
             "NZ010" => refuse(Code::Usage, "give it another name"),
             "NZ011" => refuse(Code::Usage, "see `nietz explain usage`"),
             // The schema lacks what is called, or there is none.
-            "3F000" | "42883" | "42P01" | "42703" | "42704" => {
-                refuse(Code::StoreVersion, "`nietz store status` says what is there, `nietz store migrate` brings it up to date")
-            }
+            "3F000" | "42883" | "42P01" | "42703" | "42704" => refuse(
+                Code::StoreVersion,
+                "`nietz store status` says what is there, `nietz store migrate` brings it up to date",
+            ),
             "28000" | "28P01" | "3D000" => refuse(Code::StoreRefused, "look at the address, the user and the password"),
             "57P01" | "57P02" | "57P03" | "57P05" => Trouble::Lost(told),
             _ if state.starts_with("08") => Trouble::Lost(told),

@@ -62,14 +62,16 @@ impl SchemaState {
     pub(crate) fn check(&self) -> Result<()> {
         let (known, refused) = (newest(), |message: String| Failure::new(Code::StoreVersion, message));
         match self.number {
-            None => Err(refused("there is no schema of nietz on this server yet".to_owned()).hint("`nietz store migrate` makes it")),
+            None => Err(refused("there is no schema of nietz on this server yet".to_owned())
+                .hint("`nietz store migrate` makes it")),
             Some(number) if known < self.oldest => {
                 let message = format!("the store has schema {number}, and this nietz knows schemas up to {known}");
                 Err(refused(message).hint("update nietz on this machine"))
             }
             Some(number) if number < known => {
                 let message = format!("the store has schema {number}, and this nietz needs {known}");
-                Err(refused(message).hint("`nietz store migrate` brings it up to date; older programs are told when they are too old"))
+                Err(refused(message)
+                    .hint("`nietz store migrate` brings it up to date; older programs are told when they are too old"))
             }
             Some(_) => self.check_queue(),
         }
@@ -87,7 +89,8 @@ impl SchemaState {
         }
         let [(first, second), (third, fourth)] = TRIED;
         let message = format!("pgmq {version} ({way}): this nietz was tried with {first}.{second} to {third}.{fourth}");
-        Err(Failure::new(Code::StoreVersion, message).hint("update nietz, or bring the extension to one of these versions"))
+        Err(Failure::new(Code::StoreVersion, message)
+            .hint("update nietz, or bring the extension to one of these versions"))
     }
 }
 
@@ -133,17 +136,30 @@ impl Server {
     ///
     /// `store-version` if a newer nietz was here or somebody else's queue is, and what the server refuses.
     pub(crate) fn migrate(&self, by: &str) -> Result<Vec<String>> {
+        // They take turns; a connection that ends lets the other go on.
+        self.connection.query("SELECT pg_advisory_lock(27, 2)", &[])?;
+        let done = self.migrate_alone(by);
+        let _ = self.connection.query("SELECT pg_advisory_unlock(27, 2)", &[]);
+        done
+    }
+
+    fn migrate_alone(&self, by: &str) -> Result<Vec<String>> {
         let mut done = Vec::new();
         let before = self.schema()?;
         if before.number.is_some_and(|number| number > newest()) {
-            let message = format!("the store has schema {}, which a newer nietz made", before.number.unwrap_or_default());
+            let message =
+                format!("the store has schema {}, which a newer nietz made", before.number.unwrap_or_default());
             return Err(Failure::new(Code::StoreVersion, message).hint("update nietz on this machine"));
         }
         let way = self.queue(&before, &mut done)?;
-        for migration in MIGRATIONS.iter().filter(|migration| before.number.is_none_or(|number| migration.number > number)) {
+        for migration in
+            MIGRATIONS.iter().filter(|migration| before.number.is_none_or(|number| migration.number > number))
+        {
             let Migration { number, name, oldest, text } = migration;
             let by = by.replace('\'', "");
-            let first = if *number == 1 { "to_regclass('nietz.migration') IS NULL".to_owned() } else {
+            let first = if *number == 1 {
+                "to_regclass('nietz.migration') IS NULL".to_owned()
+            } else {
                 format!("NOT EXISTS (SELECT FROM nietz.migration WHERE number = {number})")
             };
             // Somebody else may have done it since; then this fails as a whole, and is looked at again.
@@ -189,8 +205,13 @@ impl Server {
         }
         if there {
             // One that ended between the two is told from somebody else's by what only this nietz could have begun.
-            return Err(Failure::new(Code::StoreVersion, "somebody else has put pgmq on this server by a script, of a version that is not known")
-                .hint("drop the schema pgmq if nothing uses it, or install the extension pgmq; then `nietz store migrate`"));
+            return Err(Failure::new(
+                Code::StoreVersion,
+                "somebody else has put pgmq on this server by a script, of a version that is not known",
+            )
+            .hint(
+                "drop the schema pgmq if nothing uses it, or install the extension pgmq; then `nietz store migrate`",
+            ));
         }
         if available {
             connection.script("CREATE EXTENSION pgmq")?;

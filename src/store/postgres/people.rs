@@ -52,7 +52,9 @@ impl Server {
     /// Lets a role in.
     pub(crate) fn admit(&self, role: &str, kind: &str, signs: bool) -> Result<()> {
         let workspace = self.workspace()?.id;
-        self.connection.query("SELECT nietz.admit($1, $2::text::name, $3, $4)", &[&workspace, &role, &kind, &signs]).map(drop)
+        self.connection
+            .query("SELECT nietz.admit($1, $2::text::name, $3, $4)", &[&workspace, &role, &kind, &signs])
+            .map(drop)
     }
 
     /// Takes from a role what it may do.

@@ -7,7 +7,8 @@ use crate::error::{Code, Failure, Result};
 pub(crate) const HELD: i32 = 15;
 
 /// The columns of a run.
-const COLUMNS: &str = "id, name, flow, status, tag, claim, worker, parent, summary::text, questions::text, began_by::text, began_as,
+const COLUMNS: &str =
+    "id, name, flow, status, tag, claim, worker, parent, summary::text, questions::text, began_by::text, began_as,
     to_char(began AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'),
     to_char(waiting_since AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'),
     to_char(wake AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')";
@@ -130,7 +131,9 @@ impl Server {
             }
             // It may have been begun by a call whose answer was lost.
             Err(failure) if failure.code == Code::Usage => match self.find(name)? {
-                Some(found) if self.line(found.id, 1)?.as_ref() == lines.first() && found.worker.as_deref() == *held_by => {
+                Some(found)
+                    if self.line(found.id, 1)?.as_ref() == lines.first() && found.worker.as_deref() == *held_by =>
+                {
                     Ok(Claim { run: found.id, claim: found.claim })
                 }
                 _ => Err(Failure::new(Code::Usage, format!("there is a run {name} already"))
@@ -166,7 +169,8 @@ impl Server {
     /// Returns the names of all runs.
     pub(crate) fn names(&self) -> Result<Vec<String>> {
         let workspace = self.workspace()?.id;
-        let rows = self.connection.query("SELECT name FROM nietz.run WHERE workspace = $1 ORDER BY name", &[&workspace])?;
+        let rows =
+            self.connection.query("SELECT name FROM nietz.run WHERE workspace = $1 ORDER BY name", &[&workspace])?;
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
@@ -280,7 +284,8 @@ impl Server {
 
     /// Shows what a run asks while it goes on.
     pub(crate) fn asked(&self, claim: Claim, questions: &str) -> Result<()> {
-        self.connection.query("SELECT nietz.asked($1, $2, $3::text::jsonb)", &[&claim.run, &claim.claim, &questions])?;
+        self.connection
+            .query("SELECT nietz.asked($1, $2, $3::text::jsonb)", &[&claim.run, &claim.claim, &questions])?;
         Ok(())
     }
 

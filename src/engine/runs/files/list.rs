@@ -10,8 +10,8 @@ use super::folder::OpenFolder;
 use super::index::{JournalState, RunIndex};
 use super::{RUNS, RunFolder};
 use crate::engine::run_records::{OpenRecords, Origin};
-use crate::engine::runs::summary::RunSummary;
 use crate::engine::runs::ListedRun;
+use crate::engine::runs::summary::RunSummary;
 use crate::error::{Failure, Result};
 use crate::journal::reader;
 

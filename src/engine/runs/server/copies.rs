@@ -52,7 +52,8 @@ impl Copies {
         let known = disk::read(&path, Links::NotLast, MAX_BYTES)?.unwrap_or_default();
         let whole = memchr::memrchr(b'\n', &known).map_or(0, |end| end + 1);
         let lines = i64::try_from(memchr::memchr_iter(b'\n', &known[..whole]).count()).unwrap_or(i64::MAX);
-        let last = known[..whole].strip_suffix(b"\n").map(|text| &text[memchr::memrchr(b'\n', text).map_or(0, |at| at + 1)..]);
+        let last =
+            known[..whole].strip_suffix(b"\n").map(|text| &text[memchr::memrchr(b'\n', text).map_or(0, |at| at + 1)..]);
         // The last line is fetched once more: it holds the digest of all before it, so that the copy is of this run, whole.
         let mut fetched = server.lines(run.id, (lines - 1).max(0))?;
         let fits = match (&last, fetched.first()) {

@@ -68,7 +68,9 @@ impl Hold {
                         last = Instant::now();
                         continue;
                     }
-                    Ok(false) => Failure::new(Code::RunTaken, "another process has taken this run, or it was cancelled"),
+                    Ok(false) => {
+                        Failure::new(Code::RunTaken, "another process has taken this run, or it was cancelled")
+                    }
                     // Who cannot say that it lives is taken for dead in the end.
                     Err(failure) if last.elapsed() > held => failure,
                     Err(_) => continue,

@@ -76,7 +76,10 @@ impl ServerRuns {
             Ok(summary) => (summary, None),
             Err(error) => {
                 let message = format!("the store's summary of run {} cannot be read: {error}", run.name);
-                (RunSummary { flow: run.flow.clone(), started: run.began.clone(), ..RunSummary::default() }, Some(message))
+                (
+                    RunSummary { flow: run.flow.clone(), started: run.began.clone(), ..RunSummary::default() },
+                    Some(message),
+                )
             }
         };
         let failure = failure.map(|message| Failure::new(Code::StoreVersion, message).hint("a newer nietz wrote it"));
@@ -105,7 +108,8 @@ impl RunStore for ServerRuns {
     fn lock(&self, id: &str) -> Result<LockedRun> {
         let run = self.found(id)?;
         if run.status == "done" {
-            let hold = Hold::new(self.server.clone(), self.process.clone(), id, Arc::new(OnceLock::new())).over(&run.status);
+            let hold =
+                Hold::new(self.server.clone(), self.process.clone(), id, Arc::new(OnceLock::new())).over(&run.status);
             let journal = self.copies.bring_up(&self.server, &run)?;
             return Ok(LockedRun { id: id.to_owned(), journal, held: Box::new(hold) });
         }
@@ -164,8 +168,11 @@ impl RunStore for ServerRuns {
             _ => "stopped",
         };
         if !own && status != "done" {
-            return Err(Failure::new(Code::RunForeign, format!("the run {id} is not done, and would be yours to go on with"))
-                .hint("if you trust what its first line grants and names: --own"));
+            return Err(Failure::new(
+                Code::RunForeign,
+                format!("the run {id} is not done, and would be yours to go on with"),
+            )
+            .hint("if you trust what its first line grants and names: --own"));
         }
         let text = String::from_utf8_lossy(lines);
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();

@@ -82,7 +82,9 @@ impl Store {
         let relative = self.locate(collection, key)?;
         self.place.change(at(collection, &relative), None, &[], &mut |present| match present {
             None => Ok(Change::Nothing),
-            Some(bytes) if !matches_expected(expect, Some(&disk::digest(bytes))) => Err(changed_failure(&relative, present)),
+            Some(bytes) if !matches_expected(expect, Some(&disk::digest(bytes))) => {
+                Err(changed_failure(&relative, present))
+            }
             Some(_) => Ok(Change::Remove),
         })
     }
@@ -159,7 +161,12 @@ impl Store {
 
 /// Returns the names of the backups of this migration and of earlier tries that were killed.
 fn backups(collection: &Collection, relative: &str) -> Vec<String> {
-    collection.version.iter().flat_map(|version| &version.migrates).map(|version| backup_name(relative, version)).collect()
+    collection
+        .version
+        .iter()
+        .flat_map(|version| &version.migrates)
+        .map(|version| backup_name(relative, version))
+        .collect()
 }
 
 /// How a document is saved.

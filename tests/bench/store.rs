@@ -19,7 +19,45 @@ pub(crate) fn rows(count: usize) -> Vec<Row> {
     let mut rows = vec![append(&database, count), at_once(&database, count)];
     rows.extend(processes(&database, count));
     rows.push(listed(&database, count));
+    rows.extend(idle(&server));
     rows
+}
+
+/// What a worker costs beside a thousand runs that wait, and as many that are due tomorrow.
+fn idle(server: &Server) -> Vec<Row> {
+    const WINDOW: Duration = Duration::from_secs(20);
+    let database = server.database();
+    let mut owner = database.session();
+    owner.get(
+        "SELECT count(nietz.enqueue(1, 'later-' || i, 'f', '{open}', '{}', at => now() + interval '1 day')) FROM generate_series(1, 1000) i; \
+         SELECT count(nietz.park((b).run, (b).claim, 2, '{wait}', '[{\"key\": \"k\"}]', '{}')) FROM (SELECT nietz.enqueue(1, 'waits-' || i, 'f', \
+         '{open}', '{}', held_by => 'bench') b FROM generate_series(1, 1000) i OFFSET 0) begun",
+    );
+    let subject = Subject::new("http://127.0.0.1:1/v1");
+    let mut command = subject.nietz();
+    command.arg("worker").env("NIETZ_STORE", database.url()).env("NIETZ_STORE_WORKSPACE", "team");
+    let mut worker = command.stdout(std::process::Stdio::piped()).spawn().expect("the program is there");
+    let mut said = String::new();
+    let out = worker.stdout.take().expect("it was asked for");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut said).expect("it can be read");
+    let ticks = |pid: u32| -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        [11, 12].iter().filter_map(|at| fields.get(*at)?.parse::<f64>().ok()).sum()
+    };
+    let before = ticks(worker.id());
+    std::thread::sleep(WINDOW);
+    // A hundred a second.
+    let share = (ticks(worker.id()) - before) / WINDOW.as_secs_f64();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", worker.id())).expect("it runs");
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
+    worker.kill().and_then(|()| worker.wait()).expect("it runs");
+    vec![
+        Row::figure("a worker beside 1,000 waiting runs (% of a core)", share, 1.0),
+        Row::figure("its memory (MB)", peak.unwrap_or(f64::NAN) / 1024.0, 100.0),
+    ]
 }
 
 fn taken(session: &mut Session, name: &str) -> (i64, i64) {

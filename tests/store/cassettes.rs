@@ -23,10 +23,12 @@ fn all_cassettes_of_the_bundled_flows_play_on_the_server() {
         let open = &recorded.lines[0]["is"]["open"];
         let (run, flow) = (open["run"].as_str().expect("it has a name"), open["flow"].as_str().expect("it has a flow"));
         let database = server.database();
-        let rows: Vec<String> = text.lines().map(|line| format!("$line${line}$line$")).collect();
+        // All but its last line: as one that somebody stopped there, it is taken to its end from what is recorded.
+        let kept =
+            recorded.lines.iter().rposition(|line| line["is"].get("end").is_some()).expect("it was taken to its end");
+        let rows: Vec<String> = text.lines().take(kept).map(|line| format!("$line${line}$line$")).collect();
         let summary =
             format!("{{\"flow\": \"{flow}\", \"topic\": \"\", \"started\": \"\", \"calls\": 0, \"usage\": {{}}}}");
-        // As one that somebody stopped: it is taken to its end from what is recorded.
         database.session().get(&format!(
             "SELECT nietz.keep(1, '{run}', '{flow}', 'stopped', ARRAY[{}], '{summary}')",
             rows.join(",")
@@ -34,10 +36,11 @@ fn all_cassettes_of_the_bundled_flows_play_on_the_server() {
         let env = on(&database, Env::new());
         let ended = env.nietz(["resume", run, "--json"]).go();
         let end = recorded.lines.iter().rev().find_map(|line| line["is"].get("end")).expect("it was taken to its end");
-        assert_eq!(ended.code, Some(0), "{name}: {ended:?}");
+        // A flow whose answer is no is done, too.
+        assert!(matches!(ended.code, Some(0 | 8)), "{name}: {ended:?}");
         assert_eq!(ended.ending()["result"], end["result"], "{name}");
         let after = journal(&database, run);
-        assert!(after.lines.starts_with(&recorded.lines), "{name}: a line was rewritten");
+        assert!(after.lines.starts_with(&recorded.lines[..kept]), "{name}: a line was rewritten");
         assert_eq!(after.of_kind("chat").len(), recorded.of_kind("chat").len(), "{name}: nothing was called");
         assert_eq!(status(&database, run), "done", "{name}");
         server.drop_database(&database);

@@ -10,7 +10,7 @@ use super::network::{Network, SERVER, within};
 use crate::cli::kill_matrix::{ANSWERS, script};
 use crate::support::env::Env;
 use crate::support::model_server::{Gate, ModelServer};
-use crate::support::postgres::{Database, Server};
+use crate::support::postgres::{self, Database, Server};
 use crate::support::process::Call;
 
 /// A machine of the network with its own service of models, which the cut does not reach.
@@ -46,7 +46,8 @@ fn one_machine_is_cut_off_and_back_one_is_lost_and_the_third_goes_on_to_the_end(
     let place = network.machine();
     let before = ["/sbin/ip", "netns", "exec", &place];
     let Some(server) = Server::by(&before, (SERVER, 5432), &[]) else { return };
-    let reference = reference(&server);
+    let Some(near) = postgres::shared() else { return };
+    let reference = reference(near);
     let database = server.database();
     with_a_note(&database);
     let gate = Gate::default();

@@ -238,7 +238,17 @@ fn a_cancelled_run_takes_no_line_and_leaves_the_queue() {
 fn cancelling_and_appending_have_an_order() {
     let Some(database) = postgres::database() else { return };
     let mut owner = database.session();
-    for round in 0..40 {
+    let (run, claim) = held(&mut owner, "under-way");
+    let mut writer = database.session();
+    writer.get(&format!("BEGIN; SELECT nietz.append({run}, {claim}, 2, '{{a}}')"));
+    owner.get("SET lock_timeout = '50ms'");
+    let waits = owner.say(&format!("SELECT nietz.cancel({run})"));
+    assert_eq!(waits, Err("55P03".to_owned()), "a line that is under way is waited for");
+    owner.get("SET lock_timeout = 0");
+    writer.get("COMMIT");
+    owner.get(&format!("SELECT nietz.cancel({run})"));
+    assert_eq!(lines(&mut owner, &run), "open,a");
+    for round in 0..20 {
         let (run, claim) = held(&mut owner, &format!("r{round}"));
         let both = Barrier::new(2);
         let (written, seen) = std::thread::scope(|scope| {

@@ -24,6 +24,7 @@ const SCRIPT: &str = include_str!("postgres.sh");
 pub(crate) struct Server {
     folder: PathBuf,
     port: u16,
+    is_near: bool,
     shell: Mutex<Shell>,
     databases: AtomicUsize,
 }
@@ -85,12 +86,12 @@ impl Server {
         words.extend(usual.iter().chain(settings).map(OsString::from));
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
-        let server = Server::of(command, port);
+        let server = Server::of(command, port, before.is_empty());
         server.database_of_all();
         Some(server)
     }
 
-    fn of(mut command: Command, port: u16) -> Server {
+    fn of(mut command: Command, port: u16, is_near: bool) -> Server {
         // Whatever ends the tests by a signal to their group leaves it to the pipe to end the server.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).current_dir("/");
         command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
@@ -101,7 +102,8 @@ impl Server {
         assert!(!folder.is_empty(), "no server could be made");
         let to = child.stdin.take();
         let shell = Mutex::new(Shell { child, to, from });
-        let server = Server { folder: PathBuf::from(folder.trim_end()), port, shell, databases: AtomicUsize::new(0) };
+        let server =
+            Server { folder: PathBuf::from(folder.trim_end()), port, is_near, shell, databases: AtomicUsize::new(0) };
         server.tell("start");
         server
     }
@@ -162,8 +164,10 @@ impl Server {
     }
 
     fn url_of(&self, role: &str, database: &str) -> String {
-        let folder = self.folder.display().to_string().replace('/', "%2F");
-        format!("postgres://{role}@{folder}:{}/{database}", self.port)
+        // A server in another network is reached by its socket.
+        let host =
+            if self.is_near { "127.0.0.1".to_owned() } else { self.folder.display().to_string().replace('/', "%2F") };
+        format!("postgres://{role}@{host}:{}/{database}", self.port)
     }
 }
 
@@ -176,7 +180,7 @@ impl Drop for Server {
 }
 
 impl Database<'_> {
-    /// The address at the server's socket, for the role that owns all.
+    /// The address of the server, for the role that owns all.
     pub(crate) fn url(&self) -> String {
         self.url_as("nietz")
     }

@@ -136,6 +136,14 @@ impl Server {
     ///
     /// `store-version` if a newer nietz was here or somebody else's queue is, and what the server refuses.
     pub(crate) fn migrate(&self, by: &str) -> Result<Vec<String>> {
+        // They take turns; a connection that ends lets the other go on.
+        self.connection.query("SELECT pg_advisory_lock(27, 2)", &[])?;
+        let done = self.migrate_alone(by);
+        let _ = self.connection.query("SELECT pg_advisory_unlock(27, 2)", &[]);
+        done
+    }
+
+    fn migrate_alone(&self, by: &str) -> Result<Vec<String>> {
         let mut done = Vec::new();
         let before = self.schema()?;
         if before.number.is_some_and(|number| number > newest()) {

@@ -9,6 +9,7 @@ pub mod template;
 pub mod assets;
 pub mod pack;
 pub mod journal;
+pub mod store;
 pub mod host;
 pub mod engine;
 pub mod lua;

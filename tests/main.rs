@@ -46,3 +46,7 @@ mod editors;
 
 #[path = "shots/mod.rs"]
 mod shots;
+
+#[cfg(feature = "postgres")]
+#[path = "store/mod.rs"]
+mod store;

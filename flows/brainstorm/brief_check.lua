@@ -3,6 +3,7 @@
 --- that rests on it, with its figures and names; nothing that was taken back, and no figure that nobody said. Pure.
 
 local brief_document = require("./brief_document")
+local figures = require("../common/figures")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
 local similarity = require("../common/similarity")
@@ -176,54 +177,20 @@ local function in_problem(document: Document, item: Item, names: { [string]: boo
 	return similarity.echoes(item.text, { words }) and has_all(words, item.text, names)
 end
 
---- How far the result of a calculation may be from what it says: it is rounded.
-local ROUNDED = 0.05
-
---- Returns what a calculation comes to (`410 * 11%`), from left to right, or nil where it has a number that nobody said.
-local function result_of(calculation: string, said: string): number?
-	local sum: number? = nil
-	for raw_operator, raw_number, percent in string.gmatch("*" .. calculation, "%s*([%*/%+%-])%s*(%d[%d%.,]*)(%%?)") do
-		local operator, number = raw_operator :: string, raw_number :: string
-		local value = tonumber((string.gsub(number, ",", "")))
-		if value == nil or ledger.invented_number(number, said) ~= nil then
-			return nil
-		end
-		value = if percent == "%" then value / 100 else value
-		if sum == nil then
-			sum = value
-		elseif operator == "*" then
-			sum *= value
-		elseif operator == "/" then
-			sum /= value
-		else
-			sum += if operator == "+" then value else -value
-		end
-	end
-	return sum
-end
-
---- Returns what may be cited within these words: what was said, and what a calculation that is written out comes to
---- (`410 × 11% ≈ 45`).
+--- Returns what may be cited within these words: what was said, and what a calculation that is written out in them comes to
+--- (`410 × 11% ≈ 45`, `525 a month (3,150 ÷ 6)`).
 local function with_results(words: string, said: string): string
-	local plain = words
-	for _, sign in { { "×", "*" }, { "÷", "/" }, { "−", "-" }, { "≈", "=" }, { "£", "" }, { "€", "" }, { "%$", "" } } do
-		plain = string.gsub(plain, sign[1], sign[2])
-	end
-	plain = string.gsub(plain, "(%d) (%d%d%d)%f[%D]", "%1%2")
 	local known = said
-	for raw_calculation, raw_result in string.gmatch(plain, "(%d[%d%.,%%%s%*/%+%-]*[%*/%+%-][%d%.,%%%s%*/%+%-]*)=%s*(%d[%d%.,]*)") do
-		local calculation, result = raw_calculation :: string, raw_result :: string
-		local came_to, told = result_of(calculation, known), tonumber((string.gsub(string.gsub(result, "[%.,]+$", ""), ",", "")))
-		if came_to ~= nil and told ~= nil and math.abs(came_to - told) <= ROUNDED * math.abs(told) then
-			known ..= `\n{result}`
-		end
+	for _, figure in figures.worked_out(words, figures.of(said)) do
+		known ..= `\n{figure.written}`
 	end
 	return known
 end
 
 --- Returns the figure that words have and nobody said, or nil.
 local function invented_in(words: string, basis: Basis): string?
-	return ledger.invented_number(words, with_results(words, basis.said))
+	-- Nearly all words are said: what a text may work out is looked at only where they are not.
+	return if ledger.invented_number(words, basis.said) == nil then nil else ledger.invented_number(words, with_results(words, basis.said))
 end
 
 --- Returns the figure that an item has and nobody said, or nil.
@@ -250,7 +217,7 @@ function brief_check.faults(document: Document, basis: Basis): { Fault }
 		for at, item in document[section] do
 			local figure = invented(item, basis)
 			if figure ~= nil then
-				add(section, at, `nobody said "{figure}", or it was taken back; what is computed is written out`)
+				add(section, at, `"{figure}" is in nothing that holds, and no calculation beside it gives it`)
 			elseif #item.from > 0 and #holds(basis, item.from) == 0 then
 				add(section, at, "it rests on nothing that holds")
 			elseif section == "facts" and in_problem(document, item, names) then

@@ -22,10 +22,10 @@ function brief_writing.sections(self: app.App): { string }
 	end)
 end
 
---- Returns what a brief is checked by. What files of the project say is said, and so is the year.
+--- Returns what a brief is checked by. What files of the project say is said, and so are the days of the session.
 function brief_writing.basis(self: app.App): brief_check.Basis
 	local held = notebook.holding(self.doc)
-	local lines = { self.doc.nietz.topic, string.sub(self.doc.session.created, 1, 4), string.sub(clock.now(), 1, 4) }
+	local lines = { self.doc.nietz.topic, string.sub(self.doc.session.created, 1, 10), string.sub(clock.now(), 1, 10) }
 	for _, entry in held do
 		for _, part in { entry.text, entry.quote or "", entry.why or "", entry.rejected or "", entry.owner or "", entry.date or "" } do
 			table.insert(lines, part)

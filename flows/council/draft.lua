@@ -3,7 +3,7 @@
 --- judges only what it can know: what of the user's is told nowhere, figures and quotes that nobody said.
 
 local app = require("./app")
-local figures = require("./figures")
+local figures = require("../common/figures")
 local json = require("@nietz/json")
 local known = require("./known")
 local ledger = require("../common/ledger")

@@ -3,7 +3,7 @@
 --- that was taken back comes back. What no line tells is placed in the user's words, without what was taken back of them.
 
 local app = require("./app")
-local figures = require("./figures")
+local figures = require("../common/figures")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
 local session = require("./session")

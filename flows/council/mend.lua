@@ -4,7 +4,7 @@
 
 local app = require("./app")
 local draft = require("./draft")
-local figures = require("./figures")
+local figures = require("../common/figures")
 local json = require("@nietz/json")
 local known = require("./known")
 local ledger = require("../common/ledger")

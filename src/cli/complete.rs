@@ -103,7 +103,8 @@ fn codes() -> Vec<Name> {
 }
 
 fn runs(machine: &Machine) -> Vec<Name> {
-    let mut ids = machine.runs().ids();
+    // A completion that fails says nothing.
+    let mut ids = machine.runs().ids().unwrap_or_default();
     ids.reverse();
     plain(ids.into_iter().take(RUNS))
 }

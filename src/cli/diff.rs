@@ -44,7 +44,7 @@ struct Difference<'a> {
 pub(super) fn run(machine: &Machine, args: &DiffArgs) -> Result<Exit> {
     let runs = machine.runs();
     let ids = [runs.find(Some(&args.run))?, runs.find(Some(&args.other))?];
-    let [one, other] = [RunHistory::read(&runs.journal(&ids[0]))?, RunHistory::read(&runs.journal(&ids[1]))?];
+    let [one, other] = [RunHistory::read(&runs.journal(&ids[0])?)?, RunHistory::read(&runs.journal(&ids[1])?)?];
     let [head_one, head_other] = [head(&one), head(&other)];
     let (head, result) = (differences(&head_one, &head_other), differences(&one.result, &other.result));
     let [end_one, end_other] = [end(&one), end(&other)];

@@ -18,6 +18,7 @@ use crate::model::text::line;
 use crate::pack::resolve;
 use crate::run::machine::Machine;
 use crate::run::session;
+use crate::run::team::Team;
 
 /// Work on the documents of flows
 #[derive(Args)]
@@ -29,6 +30,23 @@ pub(super) struct DocumentsArgs {
 #[derive(Subcommand)]
 enum DocumentsVerb {
     Migrate(MigrateArgs),
+    #[cfg(feature = "postgres")]
+    Export(ExportArgs),
+}
+
+/// Write the documents of the store as files, at the paths that their flows name
+#[cfg(feature = "postgres")]
+#[derive(Args)]
+struct ExportArgs {
+    /// The folder that they are written below
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    into: std::path::PathBuf,
+    /// Also over files that are there and differ
+    #[arg(long)]
+    replace: bool,
+    /// One JSON object for each: its path, who wrote it last and when
+    #[arg(long)]
+    json: bool,
 }
 
 /// Bring documents of older versions up to date. What cannot be, or cannot be read, is told, and kept as it is (exit 4)
@@ -47,7 +65,49 @@ struct MigrateArgs {
 pub(super) fn run(machine: &Machine, args: &DocumentsArgs) -> Result<Exit> {
     match &args.verb {
         DocumentsVerb::Migrate(args) => migrate(machine, args),
+        #[cfg(feature = "postgres")]
+        DocumentsVerb::Export(args) => export(machine, args),
     }
+}
+
+/// Writes the documents that are shared, and those of this person.
+#[cfg(feature = "postgres")]
+fn export(machine: &Machine, args: &ExportArgs) -> Result<Exit> {
+    use crate::disk::temp_file::TempFile;
+    let (server, _) = machine.team().needed("`nietz documents export`")?;
+    let me = server.workspace()?.me.clone();
+    let root = machine.typed_path(&args.into);
+    let (mut written, mut kept) = (0, 0);
+    for (scope, path, who, at) in server.all_documents()? {
+        let is_plain =
+            std::path::Path::new(&path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        if !(scope.is_empty() || scope == me) || !is_plain || crate::model::path_template::is_of_others(&path) {
+            continue;
+        }
+        let Some(bytes) = server.document(&scope, &path)? else { continue };
+        let full = root.join(&path);
+        let there = std::fs::read(&full).ok();
+        let differs = there.as_ref().is_some_and(|there| *there != bytes) && !args.replace;
+        if differs {
+            kept += 1;
+        } else if there.as_ref() != Some(&bytes) {
+            let folder = full.parent().unwrap_or(&root);
+            std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
+            TempFile::write(&full, &bytes)?.publish(&full)?;
+            written += 1;
+        }
+        if args.json {
+            let shared = scope.is_empty();
+            output::json(&json!({ "path": path, "shared": shared, "who": who, "at": at, "kept": differs }))?;
+        } else {
+            let note = if differs { ": the file that is there differs, and stays (--replace)" } else { "" };
+            output::line(format!("{} ({}, {at}){note}", line(&path), line(&who)))?;
+        }
+    }
+    if !args.json {
+        output::line(format!("{written} written, {kept} kept as they were"))?;
+    }
+    Ok(if kept > 0 { Exit::Failed } else { Exit::Done })
 }
 
 /// What happened to the documents up to now.
@@ -63,7 +123,7 @@ fn migrate(machine: &Machine, args: &MigrateArgs) -> Result<Exit> {
         Some(name) => vec![resolve::flow(name, &machine.workspace, &packs)?],
         None => resolve::all_flows(&machine.workspace, &packs)?,
     };
-    let store = Store::new(&machine.workspace)?.without(&machine.own_folders());
+    let store = Team::documents(machine, None)?;
     let mut count = MigrationCount::default();
     for located in located {
         let flow = match session::load(machine, located) {
@@ -101,7 +161,7 @@ fn migrate(machine: &Machine, args: &MigrateArgs) -> Result<Exit> {
 
 /// Refuses to change documents that a run of the flow may have read.
 fn refuse_beside_runs(machine: &Machine, flow: &Flow) -> Result<()> {
-    for run in machine.runs().list() {
+    for run in machine.runs().list()? {
         if run.busy && run.summary.flow == flow.manifest.name {
             let message =
                 format!("run {} of {} is on, and may have read what would be changed", run.id, run.summary.flow);

@@ -59,7 +59,7 @@ pub(super) fn terms(
 pub(super) fn fork(machine: &Machine, fork: Option<Fork>) -> Result<(Option<Fork>, Option<String>)> {
     let Some(fork) = fork else { return Ok((None, None)) };
     check_name(&fork.run)?;
-    if !is_own(&machine.runs(), &fork.run) {
+    if !is_own(&machine.runs(), &fork.run)? {
         return Ok((Some(fork), None));
     }
     let notice = format!(
@@ -69,8 +69,8 @@ pub(super) fn fork(machine: &Machine, fork: Option<Fork>) -> Result<(Option<Fork
     Ok((None, Some(notice)))
 }
 
-fn is_own(runs: &Runs, id: &str) -> bool {
-    runs.one(id).is_some_and(|run| run.origin == Origin::Own)
+fn is_own(runs: &Runs, id: &str) -> Result<bool> {
+    Ok(runs.one(id)?.is_some_and(|run| run.origin == Origin::Own))
 }
 
 /// Returns a notice for each foreign run whose result the user passes to a new run.
@@ -79,12 +79,17 @@ pub(super) fn results(machine: &Machine, flow: &Flow, begin: &NewRun) -> Result<
     let params =
         flow.command(begin.command.as_deref())?.params.iter().filter(|(_, param)| param.kind == ParamKind::Run);
     let names = params.filter_map(|(name, _)| Some((name, begin.params[name]["run"].as_str()?)));
-    let foreign = names.filter(|(_, run)| !is_own(&runs, run));
     let notice = |(name, run)| {
         let run = excerpt(run);
         format!("--{name}: the run {run} was not begun by you in this folder: whoever brought it wrote its result")
     };
-    Ok(foreign.map(notice).collect())
+    let mut notices = Vec::new();
+    for (name, run) in names {
+        if !is_own(&runs, run)? {
+            notices.push(notice((name, run)));
+        }
+    }
+    Ok(notices)
 }
 
 fn explicit_terms(

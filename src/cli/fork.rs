@@ -78,7 +78,7 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
     let cassette = args.into.is_some() && args.run.ends_with(".jsonl") && Path::new(&args.run).is_file();
     let (id, journal) = match cassette {
         true => (args.run.clone(), PathBuf::from(&args.run)),
-        false => runs.find(Some(&args.run)).map(|id| (id.clone(), runs.journal(&id)))?,
+        false => runs.find(Some(&args.run)).map(|id| runs.journal(&id).map(|journal| (id, journal)))??,
     };
     let replay::JournalEnds { open, first, .. } = replay::read_ends(&journal)?;
     // Of a cassette, what was asked is taken, and nothing that it was allowed.
@@ -150,7 +150,7 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
         budget: begin.budget.replaced(args.budget.budget()?),
         grants: args.grants.added_to(begin.grants),
         fork,
-        files_from: (!cassette).then(|| runs.folder_of(&id)),
+        files_from: (!cassette).then(|| runs.attachments(&id)),
         replay_source: Some(source),
         ..begin
     };
@@ -212,7 +212,7 @@ fn set(
 pub(super) fn why(machine: &Machine, args: &WhyArgs) -> Result<Exit> {
     let runs = machine.runs();
     let id = runs.find(Some(&args.run))?;
-    let journal = runs.journal(&id);
+    let journal = runs.journal(&id)?;
     let effect = RecordedEffect::find(&journal, &args.effect)?;
     let scope = if effect.scope == "/" { String::new() } else { format!(" in {}", effect.scope) };
     output::line(format!("line {}: {}{scope} {}", effect.seq, effect.kind, excerpt(&effect.request.to_string())))?;

@@ -39,7 +39,34 @@ impl GrantArgs {
     }
 }
 
+impl GrantArgs {
+    /// Returns the words that say the same to another process.
+    #[cfg(feature = "postgres")]
+    pub(super) fn words(&self) -> Vec<String> {
+        let named = [(self.allow_net, "--allow-net"), (self.no_sandbox, "--no-sandbox")];
+        named.iter().filter(|(given, _)| *given).map(|(_, word)| (*word).to_owned()).collect()
+    }
+
+    /// Returns what of the grants of a run this command line gives, too.
+    #[cfg(feature = "postgres")]
+    pub(super) fn limiting(self, (read, machine): (ReadArgs, &Machine), of_run: Grants) -> Grants {
+        let own = read.added_to(self.added_to(Grants::default()), machine);
+        Grants {
+            net: own.net && of_run.net,
+            no_sandbox: own.no_sandbox && of_run.no_sandbox,
+            read: of_run.read.into_iter().filter(|path| own.read.contains(path)).collect(),
+        }
+    }
+}
+
 impl ReadArgs {
+    /// Returns the words that say the same to another process.
+    #[cfg(feature = "postgres")]
+    pub(super) fn words(&self, machine: &Machine) -> Vec<String> {
+        let all = self.clone().added_to(Grants::default(), machine).read;
+        all.into_iter().flat_map(|path| ["--allow-read".to_owned(), path]).collect()
+    }
+
     /// Adds the paths of `--allow-read`; they are relative as all typed paths are, or start with `~/`.
     pub(super) fn added_to(self, mut before: Grants, machine: &Machine) -> Grants {
         before.read.extend(self.allow_read.into_iter().map(|path| match path.starts_with("~/") {

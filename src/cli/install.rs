@@ -9,7 +9,7 @@ use clap::builder::PossibleValuesParser;
 use crate::cli::output;
 use crate::editors::{Change, EditorClient, Scope};
 use crate::error::{Code, Exit, Failure, Result};
-use crate::host::ui::{self, AnswersFrom, Mode};
+use crate::host::ui::{self, AnswersFrom, Mode, Sources};
 use crate::model::question::{Question, QuestionKind};
 use crate::model::text::clean;
 use crate::run::machine::Machine;
@@ -98,7 +98,13 @@ fn make(machine: &Machine, changes: &[Change], is_sure: bool) -> Result<Exit> {
         }
         let question =
             Question { default: Some(true.into()), ..Question::new("write", QuestionKind::Confirm, "Write that?") };
-        let front = ui::open(Mode::Auto, AnswersFrom::SaidPipe, "install", &machine.environment, &machine.redactor());
+        let front = ui::open(
+            Mode::Auto,
+            AnswersFrom::SaidPipe,
+            "install",
+            (&machine.environment, Sources::All),
+            &machine.redactor(),
+        );
         if runtime()?.block_on(front.ask(&question))? != true {
             return Ok(Exit::Done);
         }

@@ -28,7 +28,7 @@ pub(super) struct LogArgs {
 pub(super) fn run(machine: &Machine, args: &LogArgs) -> Result<Exit> {
     let runs = machine.runs();
     let (id, effect) = meant(&runs, args)?;
-    let path = runs.journal(&id);
+    let path = runs.journal(&id)?;
     if let Some(effect) = effect {
         let effect = RecordedEffect::find(&path, effect)?;
         if args.json {
@@ -58,7 +58,7 @@ pub(super) fn run(machine: &Machine, args: &LogArgs) -> Result<Exit> {
 /// Returns the run and the effect that are meant. A number alone that no run has in its name is a line of the newest run.
 fn meant<'a>(runs: &Runs, args: &'a LogArgs) -> Result<(String, Option<&'a str>)> {
     let newest = || {
-        runs.newest().ok_or_else(|| {
+        runs.newest()?.ok_or_else(|| {
             Failure::new(Code::RunNotFound, "there are no runs here").hint("`nietz flows` shows what can be run")
         })
     };
@@ -66,7 +66,7 @@ fn meant<'a>(runs: &Runs, args: &'a LogArgs) -> Result<(String, Option<&'a str>)
         (None, _) => Ok((newest()?, None)),
         (Some(run), effect) => match runs.find(Some(run)) {
             Ok(id) => Ok((id, effect.as_deref())),
-            Err(_) if effect.is_none() && is_line(run) && !runs.ids().iter().any(|id| id.contains(run.as_str())) => {
+            Err(_) if effect.is_none() && is_line(run) && !runs.ids()?.iter().any(|id| id.contains(run.as_str())) => {
                 Ok((newest()?, Some(run)))
             }
             Err(failure) => Err(failure),

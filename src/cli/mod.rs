@@ -26,6 +26,7 @@ mod fork;
 mod front;
 mod generate;
 mod grants;
+mod inbox;
 #[cfg(feature = "editors")]
 mod install;
 mod listing;
@@ -39,6 +40,8 @@ mod new;
 mod output;
 mod pack;
 mod params;
+#[cfg(feature = "postgres")]
+mod queue;
 mod plan;
 mod recorded;
 mod report;
@@ -46,6 +49,8 @@ mod resume;
 mod run;
 mod runs;
 mod start;
+#[cfg(feature = "postgres")]
+mod store;
 mod test;
 mod texts;
 mod trust;
@@ -53,6 +58,8 @@ mod types;
 mod variables;
 mod verify;
 mod view;
+#[cfg(feature = "postgres")]
+mod worker;
 mod r#where;
 
 use std::collections::BTreeMap;
@@ -70,6 +77,7 @@ use crate::model::text;
 use crate::run::interrupts;
 use crate::run::machine::Machine;
 use crate::run::project::Found;
+use crate::run::team;
 
 /// The smallest stack, in bytes, on which verbs run, whatever the user's limit (`ulimit -s`) gives the first thread.
 const STACK: usize = 8 << 20;
@@ -81,6 +89,9 @@ struct Cli {
     /// Work for this folder, instead of the nearest project from the current folder upwards
     #[arg(short = 'C', long, value_name = "FOLDER", global = true)]
     workspace: Option<PathBuf>,
+    /// Keep runs and documents there: `files`, or postgres://USER@HOST/DATABASE [env: NIETZ_STORE]
+    #[arg(long, value_name = "STORE", global = true)]
+    store: Option<String>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -90,6 +101,9 @@ enum Verb {
     Run(run::RunArgs),
     Resume(resume::ResumeArgs),
     Runs(runs::RunsArgs),
+    Inbox(inbox::InboxArgs),
+    Answer(inbox::AnswerArgs),
+    Cancel(inbox::CancelArgs),
     Log(log::LogArgs),
     Diff(diff::DiffArgs),
     Compare(compare::CompareArgs),
@@ -106,6 +120,10 @@ enum Verb {
     Verify(verify::VerifyArgs),
     Check(check::CheckArgs),
     Documents(documents::DocumentsArgs),
+    #[cfg(feature = "postgres")]
+    Store(store::StoreArgs),
+    #[cfg(feature = "postgres")]
+    Worker(worker::WorkerArgs),
     Test(test::TestArgs),
     New(new::NewArgs),
     Pack(pack::PackArgs),
@@ -184,8 +202,19 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
     crate::lua::limits::last_resort(interrupts::give_up);
     interrupts::outlive_file_limits();
     // A flow's arguments are parsed later, as the flow declares them. The workspace is needed before, to find the flow.
-    let run_workspace = if let Verb::Run(args) = &mut cli.verb { args.take_workspace() } else { None };
+    let (run_workspace, run_store) = match &mut cli.verb {
+        Verb::Run(args) => (args.take_workspace(), args.take_store()),
+        _ => (None, None),
+    };
     let workspace = run_workspace.or(cli.workspace);
+    let environment = environment.map(|mut environment| {
+        // Processes that this one starts go by the same store.
+        if let Some(store) = run_store.or(cli.store) {
+            redactor.learn_address("--store", &store);
+            environment.insert(team::STORE.to_owned(), store);
+        }
+        environment
+    });
     // It tells where the configuration is, also while that is broken.
     let open = if matches!(cli.verb, Verb::Where(_)) { Machine::unconfigured } else { Machine::new };
     let (bare_environment, bare_workspace, bare_redactor) = (environment.clone(), workspace.clone(), redactor.clone());
@@ -213,6 +242,9 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Run(args) => run::run(&machine, args),
         Verb::Resume(args) => resume::run(&machine, args),
         Verb::Runs(args) => runs::run(&machine, args),
+        Verb::Inbox(args) => inbox::inbox(&machine, &args),
+        Verb::Answer(args) => inbox::answer(&machine, &args),
+        Verb::Cancel(args) => inbox::cancel(&machine, &args),
         Verb::Log(args) => log::run(&machine, &args),
         Verb::Diff(args) => diff::run(&machine, &args),
         Verb::Compare(args) => compare::run(&machine, &args),
@@ -229,6 +261,10 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Verify(args) => verify::run(&machine, &args),
         Verb::Check(args) => check::run(&machine, &args),
         Verb::Documents(args) => documents::run(&machine, &args),
+        #[cfg(feature = "postgres")]
+        Verb::Store(args) => store::run(&machine, &args),
+        #[cfg(feature = "postgres")]
+        Verb::Worker(args) => worker::run(&machine, &args),
         Verb::Test(args) => test::run(&machine, args),
         Verb::New(args) => new::run(&machine, &args),
         Verb::Pack(args) => pack::run(&machine, args),

@@ -85,7 +85,7 @@ fn of_param(name: &str) -> impl Fn(Failure) -> Failure + '_ {
 fn result_of_run(machine: &Machine, flow: &str, wanted: &str) -> Result<Value> {
     let runs = machine.runs();
     let id = runs.find_own(wanted)?;
-    let JournalEnds { open, end, .. } = replay::read_ends(&runs.journal(&id))?;
+    let JournalEnds { open, end, .. } = replay::read_ends(&runs.journal(&id)?)?;
     let flow_of_run = open.flow;
     if flow_of_run != flow {
         return Err(Failure::new(Code::Usage, format!("{id} is a run of {}, not of {flow}", clean(&flow_of_run)))

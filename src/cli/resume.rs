@@ -35,6 +35,11 @@ pub(super) struct ResumeArgs {
 }
 
 pub(super) fn run(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
+    // The process of a worker does not outlive it.
+    #[cfg(all(feature = "postgres", target_os = "linux"))]
+    if machine.team().process().is_some_and(|process| process.given.is_some()) {
+        let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
+    }
     let runs = machine.runs();
     let id = runs.find(args.run.as_deref())?;
     let locked = runs.lock(&id)?;
@@ -44,7 +49,14 @@ pub(super) fn run(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
             .hint("start a new run"));
     };
     let budget = args.budget.budget()?;
-    let granted = |before| args.read.added_to(args.grants.added_to(before), machine);
+    let granted = |before| {
+        // What somebody granted elsewhere holds on a worker as far as its own command line allows it.
+        #[cfg(feature = "postgres")]
+        if machine.team().process().is_some_and(|process| process.given.is_some()) {
+            return args.grants.clone().limiting((args.read.clone(), machine), before);
+        }
+        args.read.clone().added_to(args.grants.clone().added_to(before), machine)
+    };
     // The check uses the first line that was just read, because the file may have changed since.
     let origin = runs.origin(&id, history.first_line());
     let (session, terms, front) = match foreign::terms(machine, "resume", (&id, &open, origin), args.words)? {

@@ -24,26 +24,35 @@ pub(super) struct RunArgs {
 impl RunArgs {
     /// Removes each `-C FOLDER` before a `--` from the flow's arguments, and returns the last folder.
     pub(super) fn take_workspace(&mut self) -> Option<PathBuf> {
-        let mut workspace = None;
+        self.take(&["-C", "--workspace"], &["--workspace=", "-C=", "-C"]).map(PathBuf::from)
+    }
+
+    /// Removes each `--store STORE` before a `--`, and returns the last store that is text.
+    pub(super) fn take_store(&mut self) -> Option<String> {
+        self.take(&["--store"], &["--store="])?.into_string().ok()
+    }
+
+    /// Removes each option of these names before a `--` from the flow's arguments, and returns the last value.
+    fn take(&mut self, alone: &[&str], attached: &[&str]) -> Option<OsString> {
+        let mut found = None;
         let mut at = 0;
         while let Some(arg) = self.rest.get(at).filter(|arg| *arg != "--") {
-            let is_alone = arg == "-C" || arg == "--workspace";
-            let attached =
-                ["--workspace=", "-C=", "-C"].iter().find_map(|start| arg.as_bytes().strip_prefix(start.as_bytes()));
-            let folder = match (is_alone, attached) {
-                // A `-C` without a folder stays, and is refused with the other usage errors.
+            let is_alone = alone.iter().any(|name| arg == name);
+            let value = attached.iter().find_map(|start| arg.as_bytes().strip_prefix(start.as_bytes()));
+            let value = match (is_alone, value) {
+                // An option without a value stays, and is refused with the other usage errors.
                 (true, _) => self.rest.get(at + 1).cloned(),
-                (false, attached) => attached.map(|folder| OsStr::from_bytes(folder).to_owned()),
+                (false, value) => value.map(|value| OsStr::from_bytes(value).to_owned()),
             };
-            match folder {
-                Some(folder) => {
-                    workspace = Some(PathBuf::from(folder));
+            match value {
+                Some(value) => {
+                    found = Some(value);
                     self.rest.drain(at..=at + usize::from(is_alone));
                 }
                 None => at += 1,
             }
         }
-        workspace
+        found
     }
 }
 
@@ -66,5 +75,7 @@ pub(super) fn run(machine: &Machine, args: RunArgs) -> Result<Exit> {
         RunAction::Printed(exit) => Ok(exit),
         RunAction::Plan(begin, front) => plan::show(&session, machine, &begin, front.json),
         RunAction::Run(begin, front) => start::begin(machine, session, *begin, &front),
+        #[cfg(feature = "postgres")]
+        RunAction::Queue(begin, front, terms) => super::queue::queue(machine, &session, *begin, (&front, &terms)),
     }
 }

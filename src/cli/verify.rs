@@ -16,6 +16,8 @@ use crate::model::text::excerpt;
 use crate::run::machine::Machine;
 use crate::run::{replay, session};
 use crate::schema::source::{self, MAX_BYTES};
+#[cfg(feature = "postgres")]
+use crate::store::postgres::Server;
 
 /// Hold what a run wrote against its journal: the chain of its lines, each row that was appended, each document
 #[derive(Args)]
@@ -30,15 +32,13 @@ pub(super) struct VerifyArgs {
 pub(super) fn run(machine: &Machine, args: &VerifyArgs) -> Result<Exit> {
     let runs = machine.runs();
     let id = runs.find(Some(&args.run))?;
-    let journal = runs.journal(&id);
+    let journal = runs.journal(&id)?;
     let written = RunWrites::read(&journal)?;
     let mut migrations = Migrations { machine, run: &id, journal: &journal, loaded: None };
-    let mut verdict = written.compare_with(
-        &id,
-        |path| read(&machine.workspace, path),
-        |request, bytes| migrations.lead_to(request, bytes),
-    )?;
-    verdict.add_strangers(&written, &id, |folder| names(&machine.workspace.join(folder)))?;
+    let place = Place::of(machine, &id)?;
+    let mut verdict =
+        written.compare_with(&id, |path| place.read(path), |request, bytes| migrations.lead_to(request, bytes))?;
+    verdict.add_strangers(&written, &id, |folder| place.names(folder))?;
     let torn = written.whole.torn;
     if args.json {
         output::json(&serde_json::json!({
@@ -63,6 +63,57 @@ pub(super) fn run(machine: &Machine, args: &VerifyArgs) -> Result<Exit> {
     let failure = Failure::new(Code::RecordDiffers, format!("{things} not as the run {id} wrote it"))
         .hint("a later run or a person may have changed a document; rows are only ever appended: `nietz explain record-differs`");
     Err(verdict.differences.iter().fold(failure, Failure::because))
+}
+
+/// Where the documents of a run are.
+enum Place<'a> {
+    Folder(&'a Path),
+    /// On a server: what is shared, and what is of who began the run.
+    #[cfg(feature = "postgres")]
+    Server(&'a Server, String),
+}
+
+impl Place<'_> {
+    fn of<'a>(machine: &'a Machine, run: &str) -> Result<Place<'a>> {
+        #[cfg(feature = "postgres")]
+        if let Some(server) = machine.team().server() {
+            let scope = server.find(run)?.map(|run| run.began_by);
+            return Ok(Place::Server(server, scope.unwrap_or_default()));
+        }
+        let _ = run;
+        Ok(Place::Folder(&machine.workspace))
+    }
+
+    fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        match self {
+            Place::Folder(folder) => read(folder, path),
+            #[cfg(feature = "postgres")]
+            Place::Server(server, scope) => match server.document(scope, path)? {
+                Some(bytes) => Ok(Some(bytes)),
+                None => server.document("", path),
+            },
+        }
+    }
+
+    /// Returns the names in a folder, sorted.
+    fn names(&self, folder: &Path) -> Result<Vec<String>> {
+        match self {
+            Place::Folder(workspace) => names(&workspace.join(folder)),
+            #[cfg(feature = "postgres")]
+            Place::Server(server, scope) => {
+                let start = format!("{}/", folder.to_string_lossy().trim_end_matches('/'));
+                let mut found = Vec::new();
+                for scope in [scope.as_str(), ""] {
+                    let paths = server.documents(scope, &start)?.into_iter().map(|(path, _)| path);
+                    let names = paths.filter_map(|path| path[start.len()..].split('/').next().map(str::to_owned));
+                    found.extend(names);
+                }
+                found.sort();
+                found.dedup();
+                Ok(found)
+            }
+        }
+    }
 }
 
 /// The flow of a run as it is today, loaded when the first document is not as the run saved it.

@@ -48,7 +48,7 @@ pub(super) fn run(machine: &Machine, args: &ViewArgs) -> Result<Exit> {
 }
 
 fn page(machine: &Machine, job: &PageJob) -> Result<String> {
-    let journal = machine.runs().journal(&job.run);
+    let journal = machine.runs().journal(&job.run)?;
     let mut history = RunHistory::read(&journal)?;
     if job.busy {
         "running".clone_into(&mut history.status);

@@ -159,7 +159,7 @@ impl Supervisor {
     /// `run-not-found` and `run-foreign`.
     pub(crate) fn own(&self, wanted: &str) -> Result<String> {
         let run = self.runs.find(Some(wanted))?;
-        match self.runs.one(&run) {
+        match self.runs.one(&run)? {
             Some(listed) if listed.origin == Origin::Own => Ok(run),
             _ => Err(Failure::new(
                 Code::RunForeign,
@@ -190,7 +190,7 @@ impl Supervisor {
         let run = self.own(run)?;
         let process = match self.process(&run) {
             Some(process) => process,
-            None if self.runs.is_busy(&run) => return self.leave_answer(&run, effect, given, by).map(|()| None),
+            None if self.runs.is_busy(&run)? => return self.leave_answer(&run, effect, given, by).map(|()| None),
             None => self.resume(&run).await?,
         };
         let mut standing = process.standing();
@@ -209,7 +209,7 @@ impl Supervisor {
         let question = self.recorded_question(run, effect)?;
         let value = check(&question, given, by)?;
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        mailbox::keep(&self.runs.answers(run), &question, &text, by)
+        mailbox::keep(&*self.runs.answers(run), &question, &text, by)
     }
 
     /// Returns a question that waits, as the run's journal has it.
@@ -218,7 +218,7 @@ impl Supervisor {
     ///
     /// `answer-invalid` if none waits.
     pub(crate) fn recorded_question(&self, run: &str, effect: Option<&str>) -> Result<Question> {
-        let history = RunHistory::read(&self.runs.journal(run))?;
+        let history = RunHistory::read(&self.runs.journal(run)?)?;
         let open = history.open_questions();
         let found = open.iter().find(|open| effect.is_none_or(|effect| effect == open.key));
         let question = found.and_then(|open| {
@@ -231,7 +231,8 @@ impl Supervisor {
     /// Waits until another program is not at a run any more, or asks in it.
     pub(crate) async fn follow_another(&self, run: &str) {
         let asked = |supervisor: &Supervisor| supervisor.recorded_question(run, None).is_ok();
-        while self.runs.is_busy(run) && !asked(self) {
+        // What cannot be found out is met by what comes after.
+        while self.runs.is_busy(run).unwrap_or_default() && !asked(self) {
             tokio::time::sleep(PAUSE).await;
         }
     }

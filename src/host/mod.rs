@@ -16,7 +16,7 @@ pub(crate) mod network;
 pub mod notify;
 pub(crate) mod path;
 pub(crate) mod place;
-mod secret;
+pub(crate) mod secret;
 mod sweep;
 pub(crate) mod telemetry;
 pub mod ui;

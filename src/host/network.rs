@@ -97,19 +97,7 @@ impl Network {
     ///
     /// `internal` if TLS cannot be set up.
     pub(in crate::host) fn client(&self) -> Result<reqwest::ClientBuilder> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let verifier = Verifier {
-            public: verifier(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect(), &provider)?,
-            wider: OnceLock::new(),
-            network: self.clone(),
-            provider: Arc::clone(&provider),
-        };
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| unusable(&error))?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier))
-            .with_no_client_auth();
+        let tls = self.tls()?;
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .connect_timeout(CONNECT_LIMIT)
@@ -117,6 +105,27 @@ impl Network {
             // Those of the process would count otherwise, whatever the settings say.
             .no_proxy();
         Ok(self.proxies.iter().map(|it| it.proxy.clone()).fold(client, reqwest::ClientBuilder::proxy))
+    }
+
+    /// Returns how connections are encrypted, with all certificates that are trusted.
+    ///
+    /// # Errors
+    ///
+    /// `internal` if TLS cannot be set up.
+    pub(crate) fn tls(&self) -> Result<rustls::ClientConfig> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier = Verifier {
+            public: verifier(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect(), &provider)?,
+            wider: OnceLock::new(),
+            network: self.clone(),
+            provider: Arc::clone(&provider),
+        };
+        Ok(rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| unusable(&error))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth())
     }
 
     /// Returns the roots of the user's variables and of the system, and what could not be read.

@@ -131,6 +131,30 @@ pub(in crate::host) async fn run_command(
         .ok_or_else(|| failed(format!("{} printed nothing", command.first().map(String::as_str).unwrap_or_default())))
 }
 
+/// As [`run_command`], for whoever waits for it: what it prints is learnt by the redactor, and returned.
+///
+/// # Errors
+///
+/// `key-missing` if it prints nothing.
+pub(crate) fn printed_by(
+    place: &str,
+    command: &[String],
+    environment: &BTreeMap<String, String>,
+    redactor: &Redactor,
+) -> Result<String> {
+    let work = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::new(Code::Internal, format!("cannot start: {error}")))?;
+        runtime.block_on(run_command(place, command, environment))
+    };
+    // The caller may be within a runtime already.
+    let ended = std::thread::scope(|scope| scope.spawn(work).join());
+    let secret =
+        ended.map_err(|_| Failure::new(Code::Internal, "the command of a password cannot be waited for"))??;
+    secret.tell(redactor, place);
+    Ok(secret.0)
+}
+
 /// Looks a provider's stored key up in the keyring.
 pub(in crate::host) async fn look_up(
     provider: &str,

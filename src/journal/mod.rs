@@ -4,13 +4,15 @@
 //! its own digest, so that any change is found. Lines are never rewritten; a last line that was torn by a
 //! crash is cut off. Long texts are written once and referred to by their digest.
 //!
-//! `lines` defines the two formats, which stay readable forever, with the persisted types in `persisted`. `writer` and
-//! `reader` know the format and the disk, but not what effects mean; `entries` reads lines for display and comparison.
+//! `lines` defines the two formats, which stay readable forever, with the persisted types in `persisted`. `writer` composes lines
+//! and hands them to a `LineStore`: a file (`journal_file`), or a server that is none of this room's business. `writer` and
+//! `reader` know the format, but not what effects mean; `entries` reads lines for display and comparison.
 //! `key` makes the keys of effects. `texts` and `parts` find what is written already, and `expander` puts it back; `param_texts`
 //! does so for params.
 
 pub mod entries;
 pub mod fault_injection;
+mod journal_file;
 pub(crate) mod key;
 pub mod lines;
 mod param_texts;

@@ -1,36 +1,103 @@
-//! Appends lines to a journal and syncs them on demand.
+//! Composes the lines of a journal and hands each to where it is kept.
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustix::fs::OFlags;
 use serde_json::Value;
 
-use crate::disk::is_at;
 use crate::error::{Code, Failure, Result};
 use crate::journal::fault_injection::{InjectedFault, kill_this_process};
+use crate::journal::journal_file::JournalFile;
 use crate::journal::lines::{JournalLine, Record, TextRecord, VERSION};
 use crate::journal::reader::MAX_BYTES;
 use crate::journal::texts::{self, InternedTexts, PrefixDigests};
 use crate::model::digest::Digest;
+use crate::model::event::EndStatus;
 
 /// Beyond this length only the end record is still appended, in bytes: the reader's limit, less room for that record.
 const LONGEST: u64 = MAX_BYTES - (1 << 20);
 
-/// Writes to the end of a journal. The lock on a run's journal ensures that only one process does so at a time.
+/// Where the lines of one journal are kept. It knows of a line its number and its bytes, and never changes one.
+pub trait LineStore {
+    /// Takes the next line, with its line end. Of one that cannot be taken, nothing stays. A process that is killed after this has
+    /// lost no line that [`LineStore::sync`] has seen.
+    ///
+    /// # Errors
+    ///
+    /// `disk-failed` and the like, if it cannot be taken; `run-taken` if another process wrote a line of this number.
+    fn append(&mut self, seq: u64, line: &[u8]) -> Result<()>;
+
+    /// Waits until all lines that were taken outlive a power cut.
+    ///
+    /// # Errors
+    ///
+    /// As [`LineStore::append`].
+    fn sync(&mut self) -> Result<()>;
+
+    /// Takes the last line of this process, and says how it ends. Returns `false`, and takes nothing, where the run would wait for an
+    /// answer that is there by now.
+    ///
+    /// # Errors
+    ///
+    /// As [`LineStore::append`].
+    fn end(&mut self, seq: u64, line: &[u8], ending: &Ending) -> Result<bool> {
+        let _ = ending;
+        self.append(seq, line)?;
+        self.sync().map(|()| true)
+    }
+
+    /// Notes that the lines that say what the run is are written. Nobody has acted on them yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`LineStore::append`].
+    fn begun(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Lets others see what the run asks now: requests of questions, each with the `key` of its effect.
+    ///
+    /// # Errors
+    ///
+    /// As [`LineStore::append`].
+    fn asks(&mut self, questions: &[Value]) -> Result<()> {
+        let _ = questions;
+        Ok(())
+    }
+
+    /// Tells whether model calls are held to what a team may use, beside the run's own limits.
+    fn is_limited(&self) -> bool {
+        false
+    }
+
+    /// Notes, to be written together with the next lines, what a call may use at most or has used of what a team may use.
+    fn spend(&mut self, money: Value) {
+        let _ = money;
+    }
+
+    /// Returns what people call this journal.
+    fn name(&self) -> String;
+}
+
+/// How a process ends that was at a run.
+#[derive(Clone, Debug)]
+pub struct Ending {
+    pub status: EndStatus,
+    /// The requests of questions that have no answer yet, each with the `key` of its effect.
+    pub questions: Vec<Value>,
+    /// Why, if it is not done.
+    pub code: Option<Code>,
+}
+
+/// Writes to the end of a journal. Only one process does so at a time.
 pub struct JournalWriter {
-    path: PathBuf,
-    file: File,
-    /// Whether the file has no path: nobody goes on with what it holds.
-    unnamed: bool,
+    store: Box<dyn LineStore>,
     seq: u64,
     prev: String,
     length: u64,
-    /// How many bytes are synced to the disk.
-    synced: u64,
+    /// Whether a line was appended since the last sync.
+    unsynced: bool,
     texts: InternedTexts,
     syncs: bool,
     /// Another file, to be synced together with the first lines.
@@ -55,14 +122,8 @@ impl JournalWriter {
     ///
     /// `disk-failed` if the file cannot be opened or cut.
     pub fn open(path: &Path, tail: JournalTail, fault: Option<InjectedFault>) -> Result<JournalWriter> {
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let file = File::options().create(true).truncate(false).read(true).write(true).custom_flags(flags).open(path);
-        JournalWriter::from_file(
-            path,
-            file.map_err(|error| Failure::io(path, "open the journal", &error))?,
-            tail,
-            fault,
-        )
+        let file = JournalFile::open(path, tail.length, fault)?;
+        Ok(JournalWriter::over(Box::new(file), tail, fault))
     }
 
     /// Continues a journal that is open already behind its last intact line, and cuts off the rest.
@@ -72,29 +133,12 @@ impl JournalWriter {
     /// `disk-failed` if the file cannot be cut.
     pub fn from_file(
         path: &Path,
-        mut file: File,
+        file: File,
         tail: JournalTail,
         fault: Option<InjectedFault>,
     ) -> Result<JournalWriter> {
-        let io = |error: std::io::Error| Failure::io(path, "open the journal", &error);
-        if file.metadata().map_err(io)?.len() != tail.length {
-            file.set_len(tail.length).map_err(io)?;
-        }
-        file.seek(SeekFrom::Start(tail.length)).map_err(io)?;
-        Ok(JournalWriter {
-            path: path.to_owned(),
-            file,
-            unnamed: false,
-            seq: tail.seq,
-            prev: tail.prev,
-            length: tail.length,
-            synced: tail.length,
-            texts: tail.texts,
-            syncs: true,
-            companion: None,
-            fault,
-            buffer: Vec::new(),
-        })
+        let file = JournalFile::from_file(path, file, tail.length, fault)?;
+        Ok(JournalWriter::over(Box::new(file), tail, fault))
     }
 
     /// Opens a journal that is gone when the process ends.
@@ -103,10 +147,15 @@ impl JournalWriter {
     ///
     /// `disk-failed` if there is no place for it.
     pub fn unnamed(fault: Option<InjectedFault>) -> Result<JournalWriter> {
-        let place = PathBuf::from("the folder for temporary files");
-        let file = tempfile::tempfile().map_err(|error| Failure::io(&place, "open a journal in", &error))?;
-        let writer = JournalWriter::from_file(&place, file, JournalTail::default(), fault)?;
-        Ok(JournalWriter { unnamed: true, syncs: false, ..writer })
+        let file = JournalFile::unnamed(fault)?;
+        Ok(JournalWriter::over(Box::new(file), JournalTail::default(), fault).without_sync())
+    }
+
+    /// Continues a journal that is kept there.
+    pub fn over(store: Box<dyn LineStore>, tail: JournalTail, fault: Option<InjectedFault>) -> JournalWriter {
+        let JournalTail { seq, prev, length, texts } = tail;
+        let (companion, buffer) = (None, Vec::new());
+        JournalWriter { store, seq, prev, length, unsynced: false, texts, syncs: true, companion, fault, buffer }
     }
 
     /// Turns off syncing, for a journal that can easily be made again.
@@ -174,31 +223,87 @@ impl JournalWriter {
         folded
     }
 
-    /// Writes one line and returns its number. The operating system has the line then, so that it survives a killed process;
-    /// [`JournalWriter::sync`] makes it survive a power cut.
+    /// Writes one line and returns its number. In a file, it survives a killed process then; [`JournalWriter::sync`] makes it survive a
+    /// power cut, and on a server a killed process.
     ///
     /// # Errors
     ///
-    /// `budget-used-up` if the journal is too long for anything but its end, `disk-failed` if the file was moved or replaced
-    /// or cannot be written.
+    /// `budget-used-up` if the journal is too long for anything but its end, and those of [`LineStore::append`].
     pub fn append(&mut self, record: &Record<'_>) -> Result<u64> {
+        self.write(record, |store, seq, line| store.append(seq, line).map(|()| true))?;
+        Ok(self.seq)
+    }
+
+    /// Writes the last line of this process, and waits until all lines outlive a power cut. Returns `false`, and has written
+    /// nothing of it, where the run would wait for an answer that is there by now.
+    ///
+    /// # Errors
+    ///
+    /// As [`JournalWriter::append`].
+    pub fn end(&mut self, record: &Record<'_>, ending: &Ending) -> Result<bool> {
+        if !self.syncs {
+            return self.append(record).map(|_| true);
+        }
+        self.sync_companion();
+        let written = self.write(record, |store, seq, line| store.end(seq, line, ending))?;
+        self.unsynced = self.unsynced && !written;
+        Ok(written)
+    }
+
+    /// Notes that the lines that say what the run is are written.
+    ///
+    /// # Errors
+    ///
+    /// As [`JournalWriter::append`].
+    pub fn begun(&mut self) -> Result<()> {
+        self.store.begun()
+    }
+
+    /// Tells whether model calls are held to what a team may use.
+    pub fn is_limited(&self) -> bool {
+        self.store.is_limited()
+    }
+
+    /// Notes what a call may use at most or has used of what a team may use.
+    pub fn spend(&mut self, money: Value) {
+        self.store.spend(money);
+    }
+
+    /// Lets others see what the run asks now.
+    ///
+    /// # Errors
+    ///
+    /// As [`JournalWriter::append`].
+    pub fn asks(&mut self, questions: &[Value]) -> Result<()> {
+        self.store.asks(questions)
+    }
+
+    fn write(
+        &mut self,
+        record: &Record<'_>,
+        take: impl FnOnce(&mut dyn LineStore, u64, &[u8]) -> Result<bool>,
+    ) -> Result<bool> {
         if self.length > LONGEST && !matches!(record, Record::End(_)) {
             let message = format!("the journal of this run is longer than {} MB", LONGEST >> 20);
             return Err(Failure::new(Code::BudgetUsedUp, message)
                 .hint("a flow that writes so much may never come to an end; begin another run"));
         }
         let (seq, sum) = self.render(record)?;
-        self.write(seq)?;
+        if self.length + self.buffer.len() as u64 > MAX_BYTES {
+            let message = format!("{} would become larger than {} MB", self.store.name(), MAX_BYTES >> 20);
+            return Err(Failure::new(Code::DiskFailed, message).hint("begin a new run"));
+        }
+        if !take(&mut *self.store, seq, &self.buffer)? {
+            return Ok(false);
+        }
         self.seq = seq;
         self.prev = sum;
         self.length += self.buffer.len() as u64;
-        if self.fault == Some(InjectedFault::PowerCutAfter(seq)) {
-            let _ = self.file.set_len(self.synced);
-        }
+        self.unsynced = true;
         if matches!(self.fault, Some(InjectedFault::KillAfter(at) | InjectedFault::PowerCutAfter(at)) if at == seq) {
             kill_this_process();
         }
-        Ok(seq)
+        Ok(true)
     }
 
     /// Returns the line that [`JournalWriter::append`] would write now, without writing it.
@@ -227,48 +332,25 @@ impl JournalWriter {
         Ok((seq, sum))
     }
 
-    fn write(&mut self, seq: u64) -> Result<()> {
-        // Another process may have begun another journal at this path.
-        if !self.unnamed && !is_at(&self.file, &self.path) {
-            let message = format!("{} was moved, removed or replaced while the run went on", self.path.display());
-            return Err(Failure::new(Code::DiskFailed, message).hint(
-                "nothing more is written; put its folder back, then resume the run: `nietz runs` lists what is there",
-            ));
-        }
-        if self.length + self.buffer.len() as u64 > MAX_BYTES {
-            let message = format!("{} would become larger than {} MB", self.path.display(), MAX_BYTES >> 20);
-            return Err(Failure::new(Code::DiskFailed, message).hint("begin a new run"));
-        }
-        let written = if self.fault == Some(InjectedFault::FullAt(seq)) {
-            let half = self.buffer.len() / 2;
-            let _ = self.file.write_all(&self.buffer[..half]);
-            Err(std::io::ErrorKind::StorageFull.into())
-        } else {
-            self.file.write_all(&self.buffer)
-        };
-        written.map_err(|error| {
-            // Removes a half-written line, so that no later line follows it.
-            let _ = self.file.set_len(self.length);
-            let _ = self.file.seek(SeekFrom::Start(self.length));
-            Failure::io(&self.path, "write the journal", &error)
-        })
-    }
-
-    /// Waits until all appended lines are on the disk.
+    /// Waits until all appended lines outlive a power cut.
     ///
     /// # Errors
     ///
     /// `disk-failed` if the journal cannot be synced.
     pub fn sync(&mut self) -> Result<()> {
-        if self.synced < self.length && self.syncs {
-            if let Some(companion) = self.companion.take() {
-                // If this fails, a power cut can only leave a run that is not known as the user's own.
-                let _ = companion.sync_all();
-            }
-            self.file.sync_data().map_err(|error| Failure::io(&self.path, "sync the journal", &error))?;
-            self.synced = self.length;
+        if self.unsynced && self.syncs {
+            self.sync_companion();
+            self.store.sync()?;
+            self.unsynced = false;
         }
         Ok(())
+    }
+
+    fn sync_companion(&mut self) {
+        if let Some(companion) = self.companion.take() {
+            // If this fails, a power cut can only leave a run that is not known as the user's own.
+            let _ = companion.sync_all();
+        }
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Collection {
     pub expects: Vec<Expectation>,
     /// Whether the flow may read its documents in the user's other folders, too.
     pub everywhere: bool,
+    /// Whether all runs of a workspace see its documents where a team keeps them on a server. In files, all do.
+    pub shared: bool,
 }
 
 /// What usually holds for a document. Only `nietz check` reports violations; such a document is still loaded and saved.

@@ -267,6 +267,7 @@ mod tests {
             index: Vec::new(),
             expects: Vec::new(),
             everywhere: false,
+            shared: false,
         }
     }
 

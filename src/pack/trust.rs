@@ -98,6 +98,11 @@ impl TrustFile {
 }
 
 impl Trust {
+    /// Returns what a team trusts: of one folder, and of packs by the SHA-256 of their trees.
+    pub fn of_team(folder: &str, items: Items, packs: BTreeMap<String, TrustedPack>) -> Trust {
+        Trust { version: VERSION, folders: [(folder.to_owned(), items)].into(), owners: BTreeMap::new(), packs }
+    }
+
     /// Returns what is granted to the flows of a pack's tree.
     pub fn of_pack(&self, sha256: &str) -> ItemsByFlow {
         self.packs.get(sha256).map(|trusted| trusted.flows.clone()).unwrap_or_default()

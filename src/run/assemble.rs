@@ -12,7 +12,6 @@ use crate::engine::gate::{Gate, OpenJournal};
 use crate::engine::world::World;
 use crate::error::Result;
 use crate::host::attachments::AttachmentStore;
-use crate::host::documents::Store;
 use crate::host::git::Repository;
 use crate::host::{FrontEnd, Models};
 use crate::journal::lines::OpenRecord;
@@ -23,6 +22,7 @@ use crate::pack::permission_items::Items;
 use crate::run::access::{commands, files, notifier};
 use crate::run::machine::Machine;
 use crate::run::session::Session;
+use crate::run::team::Team;
 
 /// What differs between a live run, a replay and a test.
 pub struct RunParts {
@@ -59,10 +59,7 @@ pub fn assemble(
     let world = World {
         run: open.run.clone(),
         models: parts.models,
-        store: Store::new(&machine.workspace)?
-            .without(&machine.own_folders())
-            .with_indexes(&machine.indexes())
-            .with_folders(machine.folders_with()),
+        store: Team::documents(machine, Some(&open.run))?,
         front: parts.front,
         details: parts.details,
         collections: RefCell::new(flow.context().collections.borrow().clone()),

@@ -37,12 +37,36 @@ pub struct Config {
     pub git: git::GitLimits,
     /// How flows notify the user. Only their own file says it: it names a program, or where texts are sent.
     pub notify: Option<NotifyConfig>,
+    /// Where runs and documents are kept. Only the user's own file says it: a password is sent there.
+    pub store: Option<StoreConfig>,
     /// The values of settings, by flow.
     flows: FlowSettings,
     #[serde(skip)]
     layers: Vec<BTreeMap<String, SettingLayer>>,
     #[serde(skip)]
     project_model: Option<String>,
+}
+
+/// Where runs and documents are kept: an address, or with more.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum StoreConfig {
+    Address(String),
+    Settings(StoreSettings),
+}
+
+/// A store, and how to get in there.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StoreSettings {
+    /// `files`, or `postgres://USER@HOST:PORT/DATABASE`.
+    pub url: String,
+    /// How the team calls this workspace; without it, the name of its folder.
+    pub workspace: Option<String>,
+    /// A command that prints the password.
+    pub key_command: Option<Vec<String>>,
+    /// A file with the password on its first line, which only the user can read.
+    pub password_file: Option<String>,
 }
 
 type FlowSettings = BTreeMap<String, Map<String, Value>>;

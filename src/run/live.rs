@@ -1,18 +1,18 @@
 //! A run from its first line to its last: how it begins, resumes and ends.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use serde_json::Value;
 
 use crate::engine::budget::Meter;
-use crate::engine::gate::{Gate, OpenJournal};
+use crate::engine::gate::{Closed, Gate, OpenJournal};
 use crate::engine::history::History;
 use crate::engine::replay_source::ReplaySource;
 use crate::engine::runs::LockedRun;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::FrontEnd;
+use crate::host::attachments::AttachmentStore;
 use crate::host::llm::Client;
 use crate::journal::lines::{EndRecord, Fork, OpenRecord, Record, ResumeRecord};
 use crate::journal::writer::{JournalTail, JournalWriter};
@@ -43,8 +43,8 @@ pub struct NewRun {
     pub origins: Vec<ParamOrigin>,
     /// The images and PDFs that params have by their digests.
     pub files: Vec<Vec<u8>>,
-    /// The folder of the run that outcomes are taken from: its images and PDFs are kept by this one, too.
-    pub files_from: Option<PathBuf>,
+    /// The images and PDFs of the run that outcomes are taken from: they are kept by this one, too.
+    pub files_from: Option<AttachmentStore>,
     /// Whether the flow was called by its name, and not by a path.
     pub by_name: bool,
     pub model: Option<String>,
@@ -124,7 +124,7 @@ impl Session {
             None => JournalWriter::unnamed(machine.fault())?,
         };
         let attachments = locked.as_ref().map(LockedRun::attachments).unwrap_or_default();
-        files_from.map_or(Ok(()), |folder| attachments.take_from(&folder))?;
+        files_from.map_or(Ok(()), |other| attachments.take_from(&other))?;
         // They are there before the line that names them.
         given.iter().try_for_each(|bytes| attachments.put(bytes))?;
         let (first, texts) = open.folded();
@@ -134,11 +134,12 @@ impl Session {
         let noted = (kept && !looks)
             .then(|| writer.render_line(&first).and_then(|line| runs.note_own(&open.run, line, &everywhere)))
             .transpose();
-        let (noted, not_noted) = noted.map_or_else(|failure| (None, Some(failure)), |noted| (noted, None));
+        let (noted, not_noted) = noted.map_or_else(|failure| (None, Some(failure)), |noted| (noted.flatten(), None));
         let mut writer = writer.with_companion(noted);
         // The line is synced with the first outcome: until then, a power cut loses nothing that was paid for.
         writer.append(&first)?;
         writer.append_texts(texts)?;
+        writer.begun()?;
         let recorded = OpenJournal { writer, history: History::default(), resume: None };
         let passing = kept && open.command.is_some() && replay_source.is_none();
         let ready = PreparedRun {
@@ -157,7 +158,7 @@ impl Session {
     }
 
     /// Returns the first line of a run, and pins the run's models.
-    fn open_record(
+    pub(super) fn open_record(
         &self,
         machine: &Machine,
         client: &Client,
@@ -263,8 +264,10 @@ impl Session {
         let resume =
             Some(ResumeRecord { host: Machine::version(), changed, torn: history.whole.torn, at: iso(clock()) });
         let writer = locked.writer(tail, machine.fault())?;
-        let existing_fork = open.fork.as_ref().filter(|fork| machine.runs().journal(&fork.run).is_file());
-        let replay_source = existing_fork.map(|fork| fork_source(machine, fork)).transpose()?;
+        let replay_source = match &open.fork {
+            Some(fork) if machine.runs().journal(&fork.run)?.is_file() => Some(fork_source(machine, fork)?),
+            _ => None,
+        };
         let recorded = OpenJournal { writer, history, resume };
         let front = front.open(machine, &open.run)?;
         let filters = filters(machine, &self.flow)?;
@@ -344,7 +347,7 @@ impl Session {
         let (exit, written) = record_end(&gate, &*front.shown, outcome, machine.clock()?());
         match locked {
             Some(locked) if leaves_nothing => machine.runs().discard(locked),
-            Some(locked) => written.iter().for_each(|end| machine.runs().note_end(&locked, &open, end)),
+            Some(locked) => written.iter().for_each(|end| locked.note_end(&open, end)),
             None => {}
         }
         // The process ends now: dropping the VM, object by object, would only take time.
@@ -441,7 +444,7 @@ pub(crate) fn ending(outcome: Result<FlowOutcome>) -> (EndStatus, Option<Value>,
 ///
 /// Those of [`ReplaySource::for_fork`] and [`ReplaySource::forget_from`].
 pub(crate) fn fork_source(machine: &Machine, fork: &Fork) -> Result<ReplaySource> {
-    let mut replay_source = ReplaySource::for_fork(&machine.runs().journal(&fork.run))?;
+    let mut replay_source = ReplaySource::for_fork(&machine.runs().journal(&fork.run)?)?;
     if let Some(line) = fork.before {
         replay_source.forget_from(line)?;
     }
@@ -486,7 +489,16 @@ fn record_end(
     // A run whose end cannot be written can be resumed from what is recorded; its own failure was shown above.
     match (closed, failure) {
         (Err(failure), None) => (Err(failure), None),
-        (closed, _) => (Ok(exit), closed.ok().flatten()),
+        (Err(failure), Some(shown)) if failure.code != shown.code && failure.code == Code::RunTaken => {
+            (Err(failure), None)
+        }
+        (Ok(Closed::Written(end)), _) => (Ok(exit), Some(*end)),
+        (Ok(Closed::Answered), _) => {
+            let text = "it was answered meanwhile, and can go on: nietz resume".to_owned();
+            front_end.show(&Event::Notice { text });
+            (Ok(exit), None)
+        }
+        (Ok(Closed::Unchanged) | Err(_), _) => (Ok(exit), None),
     }
 }
 

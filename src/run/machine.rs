@@ -22,6 +22,7 @@ use crate::pack::trust::TrustFile;
 use crate::run::config::Config;
 use crate::run::folders::UserFolders;
 use crate::run::project::{self, Found, Project};
+use crate::run::team::Team;
 
 /// The machine and the user, as this process found them.
 pub struct Machine {
@@ -38,6 +39,7 @@ pub struct Machine {
     pub inspection_time: Cell<Duration>,
     folders: UserFolders,
     redactor: Redactor,
+    team: Team,
 }
 
 impl Machine {
@@ -83,6 +85,7 @@ impl Machine {
             inspection_time: Cell::default(),
             folders,
             redactor,
+            team: Team::default(),
         })
     }
 
@@ -94,7 +97,9 @@ impl Machine {
     fn configure(&mut self) -> Result<()> {
         self.config = Config::read(&self.config_path())?;
         self.keys = self.keys_file().read()?;
-        self.config.take_project(&self.project_config_path())
+        self.config.take_project(&self.project_config_path())?;
+        self.team = Team::of(self)?;
+        Ok(())
     }
 
     /// Returns the top of the workspace's repository, and the way from there to the workspace. A workspace that the user named is
@@ -109,6 +114,7 @@ impl Machine {
 
     /// Returns the same user and machine with another workspace.
     pub fn in_workspace(&self, workspace: PathBuf) -> Machine {
+        let same = workspace == self.workspace;
         Machine {
             workspace,
             project: self.project.clone(),
@@ -119,6 +125,8 @@ impl Machine {
             inspection_time: self.inspection_time.clone(),
             folders: self.folders.clone(),
             redactor: self.redactor.clone(),
+            // A store has the workspace that was named for it, and no other folder.
+            team: if same { self.team.clone() } else { Team::default() },
         }
     }
 
@@ -250,10 +258,19 @@ impl Machine {
         self.folders.data.join("comparisons").join(workspace)
     }
 
+    /// Returns where this workspace's runs and documents are kept, and how this process is known there.
+    pub(crate) fn team(&self) -> &Team {
+        &self.team
+    }
+
     /// Returns the runs of the workspace.
     pub fn runs(&self) -> Runs {
-        let runs = Runs::new(&self.workspace, RunRecords::new(&self.folders.state));
-        runs.with_indexes(self.folders.cache.join("index").join("runs"))
+        #[cfg(feature = "postgres")]
+        if let Some(runs) = self.team.runs(self) {
+            return runs;
+        }
+        let indexes = self.folders.cache.join("index").join("runs");
+        Runs::new(&self.workspace, RunRecords::new(&self.folders.state), Some(indexes))
     }
 
     /// Returns the folder of the records of the runs that the user began.

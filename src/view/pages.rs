@@ -8,7 +8,6 @@ use super::View;
 use crate::engine::run_records::Origin;
 use crate::engine::runs::ListedRun;
 use crate::error::Result;
-use crate::host::ui::mailbox;
 use crate::model::budget;
 use crate::model::question::{Question, QuestionKind};
 use crate::model::text::{clean, line};
@@ -50,7 +49,7 @@ impl Filter {
 /// Returns the page with the list of runs, newest first.
 pub(super) fn list(view: &View, filter: &Filter) -> Result<String> {
     let w = report::words(&view.options.lang)?;
-    let all = view.runs.list();
+    let all = view.runs.list()?;
     let mut flows: Vec<&str> =
         all.iter().map(|run| run.summary.flow.as_str()).filter(|flow| !flow.is_empty()).collect();
     flows.sort_unstable();
@@ -90,10 +89,11 @@ pub(super) fn questions(view: &View, run: &str, history: &RunHistory, busy: bool
     if open.is_empty() {
         return Ok(String::new());
     }
-    let is_own = view.runs.one(run).is_some_and(|run| run.origin == Origin::Own);
-    let folder = view.runs.answers(run);
+    let is_own = view.runs.one(run)?.is_some_and(|run| run.origin == Origin::Own);
+    let answers = view.runs.answers(run);
     let shown = open.iter().filter_map(|effect| {
         let question = question(effect.request.clone(), &effect.key)?;
+        let kept = answers.find(&effect.key).map(|found| found.is_some());
         let options: Vec<Value> = match question.kind {
             QuestionKind::Confirm => ["yes", "no"].iter().map(|word| json!({ "value": word, "label": word })).collect(),
             QuestionKind::Ask => Vec::new(),
@@ -102,13 +102,15 @@ pub(super) fn questions(view: &View, run: &str, history: &RunHistory, busy: bool
                 question.options.iter().map(|given| option(&given.value, &given.label)).collect()
             }
         };
-        Some(json!({
-            "key": effect.key, "line": effect.line, "prompt": clean(&question.prompt), "options": options,
-            "kept": mailbox::is_kept(&folder, &effect.key),
+        Some(kept.map(|kept| {
+            json!({
+                "key": effect.key, "line": effect.line, "prompt": clean(&question.prompt), "options": options,
+                "kept": kept,
+            })
         }))
     });
     let values = json!({
-        "w": report::words(&history.lang)?, "run": run, "busy": busy, "questions": shown.collect::<Vec<_>>(),
+        "w": report::words(&history.lang)?, "run": run, "busy": busy, "questions": shown.collect::<Result<Vec<_>>>()?,
         "can_answer": is_own && !view.options.read_only,
     });
     report::render("questions.html", QUESTIONS, &values)

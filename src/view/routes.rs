@@ -82,8 +82,8 @@ async fn page(State(view): Shared, Path((_, run)): Path<(String, String)>) -> Re
 
 async fn made(view: &View, run: &str) -> Result<String> {
     let run = view.runs.named(run)?;
-    let history = RunHistory::read(&view.runs.journal(&run))?;
-    let busy = view.runs.is_busy(&run);
+    let history = RunHistory::read(&view.runs.journal(&run)?)?;
+    let busy = view.runs.is_busy(&run)?;
     let questions = pages::questions(view, &run, &history, busy)?;
     let live = LivePage { events: format!("{run}/events?after={}", history.lines), questions };
     let (reply, page) = oneshot::channel();
@@ -113,7 +113,10 @@ async fn events(State(view): Shared, Path((_, run)): Path<(String, String)>, uri
         Err(failure) => return failed(&failure),
     };
     let after = field(&fields(uri.query().unwrap_or_default()), "after").parse().unwrap_or_default();
-    let live = LiveRun::new(&view.runs.journal(&run));
+    let live = match view.runs.journal(&run) {
+        Ok(journal) => LiveRun::new(&journal),
+        Err(failure) => return failed(&failure),
+    };
     let (questions, status) = (String::new(), String::new());
     let followed = Followed { view, run, live, after, due: VecDeque::new(), questions, status, pauses: 0, busy: false };
     let events = stream::unfold(followed, |mut followed| async move {
@@ -138,11 +141,13 @@ async fn events(State(view): Shared, Path((_, run)): Path<(String, String)>, uri
 impl Followed {
     /// Looks for what is new. Returns whether anything is.
     fn look(&mut self) -> Result<bool> {
+        // A copy of a journal that is elsewhere gets what is new.
+        self.view.runs.journal(&self.run)?;
         let changes = self.live.more(self.after)?;
         if changes.is_empty() && !self.pauses.is_multiple_of(LOOKS) {
             return Ok(false);
         }
-        self.busy = self.view.runs.is_busy(&self.run);
+        self.busy = self.view.runs.is_busy(&self.run)?;
         let history = self.live.history();
         let w = report::words(&history.lang)?;
         self.due.extend(changes.chunks(AT_ONCE).map(|changes| event("rows", &changes)));
@@ -185,14 +190,14 @@ async fn answer(State(view): Shared, Path((_, run)): Path<(String, String)>, bod
 /// Keeps an answer to an open question of one of the user's own runs.
 fn take(view: &View, run: &str, key: &str, text: &str) -> Result<String> {
     let run = view.runs.named(run)?;
-    if !view.runs.one(&run).is_some_and(|run| run.origin == Origin::Own) {
+    if !view.runs.one(&run)?.is_some_and(|run| run.origin == Origin::Own) {
         return Err(Failure::new(Code::RunForeign, "this run was begun by somebody else: it is not answered here"));
     }
-    let history = RunHistory::read(&view.runs.journal(&run))?;
+    let history = RunHistory::read(&view.runs.journal(&run)?)?;
     let open = history.open_questions();
     let question =
         open.iter().find(|effect| effect.key == key).and_then(|effect| pages::question(effect.request.clone(), key));
     let question = question.ok_or_else(|| Failure::new(Code::AnswerInvalid, "this question is not open any more"))?;
-    mailbox::keep(&view.runs.answers(&run), &question, text, None)?;
+    mailbox::keep(&*view.runs.answers(&run), &question, text, None)?;
     Ok(run)
 }

@@ -16,6 +16,11 @@
 #[path = "../support/model_server.rs"]
 mod model_server;
 
+#[cfg(feature = "postgres")]
+#[path = "../support/postgres.rs"]
+#[allow(dead_code, reason = "tests use more of it")]
+mod postgres;
+
 mod attempts;
 mod council;
 #[cfg(feature = "editors")]
@@ -26,6 +31,8 @@ mod measure;
 mod memory;
 mod profile;
 mod session;
+#[cfg(feature = "postgres")]
+mod store;
 mod subject;
 
 use std::ffi::OsString;
@@ -76,6 +83,8 @@ const SECTIONS: &[(&str, Section)] = &[
     ("session", session::rows),
     #[cfg(feature = "editors")]
     ("editors", editors::rows),
+    #[cfg(feature = "postgres")]
+    ("store", store::rows),
 ];
 
 fn debates(count: usize) -> Vec<Row> {

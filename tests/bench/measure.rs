@@ -95,6 +95,12 @@ impl Row {
         Row { what: format!("{what} (MB)"), ours: format!("{figure:.2} MB"), floor: "-".to_owned(), figure, aim }
     }
 
+    /// A figure that was measured once, with its unit in its name.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn figure(what: &str, figure: f64, aim: f64) -> Row {
+        Row { what: what.to_owned(), ours: "-".to_owned(), floor: "-".to_owned(), figure, aim }
+    }
+
     /// The median of the peak memory in MB.
     pub(crate) fn memory(what: &str, ours: &[Cost], aim: f64) -> Row {
         let figure = median(ours.iter().map(|cost| cost.memory));

@@ -11,9 +11,9 @@ use crate::support::journal::{Journal, Recorded};
 use crate::support::kills;
 use crate::support::model_server::{Gate, ModelServer, Request, Response};
 
-const FLOW: &str = include_str!("../support/flows/everything.lua");
+pub(crate) const FLOW: &str = include_str!("../support/flows/everything.lua");
 
-const ANSWERS: &str = r#"{"id": "topic", "answer": "tea"}
+pub(crate) const ANSWERS: &str = r#"{"id": "topic", "answer": "tea"}
 {"id": "colour", "answer": "green"}
 {"id": "sure", "answer": true}
 "#;
@@ -27,7 +27,7 @@ struct Reference {
     lines: u64,
 }
 
-fn script(request: &Request) -> Response {
+pub(crate) fn script(request: &Request) -> Response {
     let last = request.body["messages"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
     let prompt = request.prompt();
     match prompt.split(' ').next().unwrap_or_default() {

@@ -49,7 +49,7 @@ mod index;
 mod inputs;
 mod journal_file;
 mod keys;
-mod kill_matrix;
+pub(crate) mod kill_matrix;
 mod kill_signals;
 mod leftovers;
 mod links;

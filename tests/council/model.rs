@@ -16,27 +16,27 @@ pub(super) type Stand = fn(name: &str, cycle: usize) -> (&'static str, u64);
 #[derive(Clone)]
 pub(crate) struct Brain {
     /// By round: the questions, each with the default that it suggests.
-    pub(super) rounds: Vec<Vec<(&'static str, &'static str)>>,
-    pub(super) seats: Vec<&'static str>,
-    pub(super) stand: Stand,
+    pub(crate) rounds: Vec<Vec<(&'static str, &'static str)>>,
+    pub(crate) seats: Vec<&'static str>,
+    pub(crate) stand: Stand,
     /// Whether everybody says the same in each cycle.
-    pub(super) repeats: bool,
+    pub(crate) repeats: bool,
     /// What somebody proposes in a cycle.
-    pub(super) proposal: fn(name: &str, cycle: usize) -> Option<Value>,
+    pub(crate) proposal: fn(name: &str, cycle: usize) -> Option<Value>,
     /// Whether who stood elsewhere would still decide otherwise, and the hole that reviewers find in the answer.
-    pub(super) dissents: bool,
-    pub(super) hole: &'static str,
+    pub(crate) dissents: bool,
+    pub(crate) hole: &'static str,
     /// Which options the moderator says are one.
-    pub(super) alike: fn(prompt: &str) -> Value,
+    pub(crate) alike: fn(prompt: &str) -> Value,
     /// How the moderator mends the answer: by the prompt, and the ids of what is to be settled.
-    pub(super) mend: fn(prompt: &str, ids: &[&str]) -> Value,
+    pub(crate) mend: fn(prompt: &str, ids: &[&str]) -> Value,
     /// Whether a council is worth it.
-    pub(super) worth: &'static str,
+    pub(crate) worth: &'static str,
     /// Which answer the judge prefers, by what it reads first.
-    pub(super) judge: fn(first: &str, second: &str) -> &'static str,
+    pub(crate) judge: fn(first: &str, second: &str) -> &'static str,
     /// How often each persona has spoken.
-    pub(super) spoken: Arc<Mutex<BTreeMap<String, usize>>>,
-    pub(super) names: BTreeMap<String, String>,
+    pub(crate) spoken: Arc<Mutex<BTreeMap<String, usize>>>,
+    pub(crate) names: BTreeMap<String, String>,
 }
 
 /// The architect and QA for A; the contrarian for B, and in the second cycle less sure of it.

@@ -73,16 +73,20 @@ fn each_room_knows_only_those_below_it() {
         ("src/schema", &["schema", "model", "error"]),
         ("src/disk", &["disk", "error"]),
         ("src/journal", &["journal", "disk", "model", "error"]),
+        ("src/store", &["store", "error"]),
         ("src/template", &["template", "pack", "model", "cpu", "error"]),
         ("src/pack", &["pack", "assets", "disk", "schema", "model", "error"]),
-        ("src/host", &["host", "disk", "schema", "model", "cpu", "error"]),
+        ("src/host", &["host", "store", "disk", "schema", "model", "cpu", "error"]),
         ("src/lua", &["lua", "engine", "journal", "pack", "schema", "template", "model", "cpu", "error"]),
-        ("src/engine", &["engine", "host", "journal", "disk", "model", "error"]),
+        ("src/engine", &["engine", "host", "store", "journal", "disk", "model", "error"]),
         ("src/report", &["report", "journal", "schema", "model", "error"]),
         ("src/view", &["view", "report", "engine", "host", "model", "error"]),
         (
             "src/run",
-            &["run", "lua", "engine", "host", "journal", "pack", "assets", "disk", "schema", "model", "cpu", "error"],
+            &[
+                "run", "lua", "engine", "host", "store", "journal", "pack", "assets", "disk", "schema", "model", "cpu",
+                "error",
+            ],
         ),
         ("src/editors", &["editors", "run", "report", "lua", "engine", "host", "pack", "disk", "model", "error"]),
     ];

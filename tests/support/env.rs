@@ -129,8 +129,8 @@ impl Env {
     /// Records a run whose journal was put there as one that the test's user began there.
     pub(crate) fn own(&self, run: &str) {
         let workspace = self.workspace().canonicalize().expect("the workspace is there");
-        let runs = Runs::new(&workspace, RunRecords::new(&self.home()));
-        let journal = std::fs::read(runs.journal(run)).expect("there is a journal");
+        let runs = Runs::new(&workspace, RunRecords::new(&self.home()), None);
+        let journal = std::fs::read(runs.journal(run).expect("it can be found")).expect("there is a journal");
         let end = journal.iter().position(|byte| *byte == b'\n').expect("its first line is whole");
         runs.note_own(run, &journal[..=end], &[]).expect("the home can be written");
     }

@@ -6,6 +6,8 @@ pub(crate) mod git;
 pub(crate) mod journal;
 pub(crate) mod kills;
 pub(crate) mod model_server;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
 pub(crate) mod process;
 pub(crate) mod strict;
 pub(crate) mod terminal;

@@ -262,6 +262,19 @@ impl Running {
         signal(self.child.id(), "TERM");
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Stops it where it is, as a machine does that is asleep; [`Running::thaw`] wakes it.
+    pub(crate) fn freeze(&self) {
+        signal(self.child.id(), "STOP");
+    }
+
+    pub(crate) fn thaw(&self) {
+        signal(self.child.id(), "CONT");
+    }
+
     /// Waits until it is over.
     pub(crate) fn end(mut self) -> Ended {
         self.stdout.read_to_string(&mut self.seen).expect("it writes UTF-8");

@@ -59,10 +59,10 @@ impl Recorded {
 fn own(machine: &Machine, wanted: &str) -> Result<(String, PathBuf)> {
     let runs = machine.runs();
     let id = runs.find(Some(wanted))?;
-    if !runs.one(&id).is_some_and(|run| run.origin == Origin::Own) {
+    if !runs.one(&id)?.is_some_and(|run| run.origin == Origin::Own) {
         return Err(Failure::new(Code::RunForeign, format!("{id} was not begun by you in this folder"))
             .hint("runs of yours alone are compared: the flow runs again, and pays"));
     }
-    let journal = runs.journal(&id);
+    let journal = runs.journal(&id)?;
     Ok((id, journal))
 }

@@ -41,7 +41,7 @@ impl Kept<'_> {
         self.machine.comparisons().join(name)
     }
 
-    fn own_journal(&self, name: &str) -> PathBuf {
+    fn own_journal(&self, name: &str) -> Result<PathBuf> {
         self.machine.in_workspace(self.work(name)).runs().journal(name)
     }
 
@@ -49,7 +49,7 @@ impl Kept<'_> {
     pub(super) fn done(&self, name: &str) -> Option<RunHistory> {
         let given = self.folder.iter().map(|folder| folder.join(format!("{name}.jsonl")));
         let read = |path: PathBuf| RunHistory::read(&path).ok().filter(|history| history.status == "done");
-        given.chain([self.own_journal(name)]).find_map(read)
+        given.chain(self.own_journal(name)).find_map(read)
     }
 
     /// Returns what a run did; takes it to its end if it is not done.
@@ -75,13 +75,17 @@ impl Kept<'_> {
     }
 
     fn make(&self, name: &str, what: &str, given: &Value, words: &Words<'_>) -> Result<RunHistory> {
-        let (machine, folder, journal) = (self.machine, self.work(name), self.own_journal(name));
+        let (machine, folder, journal) = (self.machine, self.work(name), self.own_journal(name)?);
         std::fs::create_dir_all(&folder).map_err(|error| Failure::io(&folder, "create", &error))?;
         // What it is given stands beside its folder: it is none of its documents.
         let file = folder.with_extension("given.json");
         TempFile::with_mode(&file, given.to_string().as_bytes(), 0o600)?.publish(&file)?;
         let mut command = Command::new(machine.program()?);
         command.env_clear().envs(&machine.environment).env("NIETZ_RUN", name);
+        if journal.is_file() {
+            // Forks that are compared are runs of this machine, wherever the others are.
+            command.env("NIETZ_STORE", "files");
+        }
         match (journal.is_file(), given.is_object()) {
             (true, false) => command.arg("-C").arg(&folder).args(["resume", name, "--json"]),
             // What people answered is given to each process.
@@ -110,7 +114,7 @@ impl Kept<'_> {
             return Ok(());
         }
         std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "create", &error))?;
-        let own = self.own_journal(name);
+        let own = self.own_journal(name)?;
         let bytes = std::fs::read(&own).map_err(|error| Failure::io(&own, "read", &error))?;
         TempFile::write(&target, &bytes)?.publish(&target)
     }

@@ -1,6 +1,7 @@
 //! `nietz runs`.
 
 mod age;
+mod moved;
 mod prune;
 mod tag;
 
@@ -39,6 +40,8 @@ pub(super) struct RunsArgs {
 enum RunsVerb {
     Prune(prune::PruneArgs),
     Tag(tag::TagArgs),
+    Export(moved::ExportArgs),
+    Import(moved::ImportArgs),
 }
 
 /// Which runs are meant.
@@ -48,7 +51,7 @@ struct FilterArgs {
     #[arg(long)]
     flow: Option<String>,
     /// Only runs of this status
-    #[arg(long, value_parser = ["done", "failed", "waiting", "interrupted", "stopped", "running", "broken"])]
+    #[arg(long, value_parser = ["done", "failed", "waiting", "interrupted", "stopped", "running", "broken", "queued", "stuck", "cancelled"])]
     status: Option<String>,
     /// Only runs that began within this time, or on this day or later: `12h`, `30d`, `2026-11-01`
     #[arg(long, value_name = "TIME")]
@@ -84,10 +87,12 @@ pub(super) fn run(machine: &Machine, args: RunsArgs) -> Result<Exit> {
     match &args.verb {
         Some(RunsVerb::Prune(args)) => return prune::run(machine, args),
         Some(RunsVerb::Tag(args)) => return tag::run(machine, args),
+        Some(RunsVerb::Export(args)) => return moved::export(machine, args),
+        Some(RunsVerb::Import(args)) => return moved::import(machine, args),
         None => {}
     }
     let is_meant = args.filter.take(machine)?;
-    let all = machine.runs().list();
+    let all = machine.runs().list()?;
     let is_empty = all.is_empty();
     let runs: Vec<ListedRun> = all.into_iter().filter(is_meant).collect();
     if args.json {

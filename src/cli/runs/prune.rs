@@ -32,7 +32,7 @@ pub(super) struct PruneArgs {
 
 pub(super) fn run(machine: &Machine, args: &PruneArgs) -> Result<Exit> {
     let runs = machine.runs();
-    let all = runs.list();
+    let all = runs.list()?;
     let meant = match args.runs.is_empty() {
         true => chosen(machine, args, all)?,
         false => named(&args.runs, all)?,

@@ -23,7 +23,7 @@ pub(super) struct TagArgs {
 pub(super) fn run(machine: &Machine, args: &TagArgs) -> Result<Exit> {
     let runs = machine.runs();
     let id = runs.find(Some(&args.run))?;
-    let had = runs.one(&id).map(|run| run.tags).unwrap_or_default();
+    let had = runs.one(&id)?.map(|run| run.tags).unwrap_or_default();
     if let Some(other) = args.remove.iter().find(|tag| !had.contains(*tag)) {
         return Err(Failure::new(Code::Usage, format!("{id} has no tag `{}`", crate::model::text::excerpt(other))));
     }

@@ -87,6 +87,10 @@ pub(super) fn new(machine: &Machine, args: TestArgs) -> Result<Exit> {
     let (mut begin, front) = match action::parse_action(machine, wanted, &session, args.rest)? {
         RunAction::Run(begin, front) => (*begin, front),
         RunAction::Plan(..) => return Err(Failure::new(Code::Usage, "a plan cannot be recorded: it runs nothing")),
+        #[cfg(feature = "postgres")]
+        RunAction::Queue(..) => {
+            return Err(Failure::new(Code::Usage, "a run that is left to others is recorded by nobody"));
+        }
         RunAction::Printed(exit) => return Ok(exit),
     };
     begin.workspace = Some(machine.workspace_name());
@@ -105,7 +109,7 @@ pub(super) fn new(machine: &Machine, args: TestArgs) -> Result<Exit> {
 pub(super) fn from_run(machine: &Machine, wanted: &str, name: Option<&str>, expected: Option<Code>) -> Result<Exit> {
     let runs = machine.runs();
     let id = runs.find(Some(wanted))?;
-    let journal = runs.journal(&id);
+    let journal = runs.journal(&id)?;
     let ends = replay::read_ends(&journal)?;
     require_end(&journal, &ends)?;
     let located = replay::locate_flow(machine, &id, &ends)?;
@@ -152,8 +156,8 @@ fn run_in_scratch<T>(
     // A recording is a test: it tells nobody anything.
     machine.config.notify = None;
     start::begin(&machine, session, begin, front)?;
-    let id = machine.runs().ids().pop().ok_or_else(|| Failure::new(Code::Internal, "the run left no journal"))?;
-    then(&machine.runs().journal(&id))
+    let id = machine.runs().ids()?.pop().ok_or_else(|| Failure::new(Code::Internal, "the run left no journal"))?;
+    then(&machine.runs().journal(&id)?)
 }
 
 impl<'a> RecordingTarget<'a> {

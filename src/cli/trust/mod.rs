@@ -3,6 +3,8 @@
 //! `wants` computes what a flow asks for in the folder that it comes from and in the workspace; `packs` handles packs.
 
 pub(super) mod packs;
+#[cfg(feature = "postgres")]
+mod team;
 mod wants;
 
 use std::io::IsTerminal;
@@ -20,7 +22,7 @@ use crate::model::question::{Question, QuestionKind};
 use crate::model::text::{excerpt, line, shell};
 use crate::pack::lock::Lockfile;
 use crate::pack::permission_items::{FILTER, Items, allows, describe_item, display_item, split_allowed};
-use crate::pack::trust::{ALL, folder_name};
+use crate::pack::trust::{ALL, Trust, folder_name};
 use crate::run::machine::Machine;
 use crate::run::project::Found;
 use crate::run::runtime;
@@ -52,6 +54,10 @@ enum TrustVerb {
         /// A folder, or the name of a pack
         #[arg(value_name = "FOLDER|PACK")]
         what: String,
+        /// Of what the team trusts: a pack's name, or `.` for the folder
+        #[cfg(feature = "postgres")]
+        #[arg(long)]
+        team: bool,
     },
 }
 
@@ -68,9 +74,20 @@ struct TrustAddArgs {
     /// Of a folder: also all that it asks for later
     #[arg(long, conflicts_with = "allow")]
     all: bool,
+    /// Sign it off for the team, whose workers go by that: the workspace's folder, or a pack of this project
+    #[cfg(feature = "postgres")]
+    #[arg(long)]
+    team: bool,
 }
 
 impl TrustAddArgs {
+    fn is_for_team(&self) -> bool {
+        #[cfg(feature = "postgres")]
+        return self.team;
+        #[cfg(not(feature = "postgres"))]
+        false
+    }
+
     /// Returns what the user names; without a name, the workspace.
     fn target(&self, machine: &Machine) -> String {
         match (&self.what, machine.project.found) {
@@ -91,11 +108,15 @@ pub(super) fn run(machine: &Machine, args: &TrustArgs) -> Result<Exit> {
             }
             Some(pack) => {
                 let allow = split_allowed(&args.allow, |_| false).into_iter().map(str::to_owned);
-                packs::add(machine, &pack, &allow.collect::<Vec<_>>())
+                packs::add(machine, &pack, &allow.collect::<Vec<_>>(), args.is_for_team())
             }
             None => add_folder(machine, args, &args.target(machine)),
         },
-        TrustVerb::Revoke { what } => revoke(machine, what),
+        #[cfg(feature = "postgres")]
+        TrustVerb::Revoke { what, team: true } => {
+            team::revoke(machine, Some(what.as_str()).filter(|what| *what != "."))
+        }
+        TrustVerb::Revoke { what, .. } => revoke(machine, what),
     }
 }
 
@@ -114,6 +135,8 @@ fn pack(machine: &Machine, what: &str) -> Result<Option<String>> {
 }
 
 fn list(machine: &Machine, json: bool) -> Result<Exit> {
+    #[cfg(feature = "postgres")]
+    team::list(machine, json)?;
     let trust = machine.trust().read()?;
     for (folder, items) in &trust.folders {
         if json {
@@ -165,6 +188,10 @@ fn add_folder(machine: &Machine, args: &TrustAddArgs, what: &str) -> Result<Exit
         some => some.iter().any(|name| allows(name, "", item)),
     };
     let (granted, left): (Items, Items) = wanted.into_iter().partition(is_granted);
+    #[cfg(feature = "postgres")]
+    if args.team {
+        return team::sign_folder(machine, &granted);
+    }
     machine.trust().change(|trust| trust.add_folder(&name, granted.clone()))?;
     output::line(format!("trusted: {}", line(&name)))?;
     tell(&granted, '+')?;
@@ -207,6 +234,14 @@ fn revoke(machine: &Machine, what: &str) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Returns what this process goes by.
+fn trusted(machine: &Machine) -> Result<Trust> {
+    #[cfg(feature = "postgres")]
+    return team::trusted(machine);
+    #[cfg(not(feature = "postgres"))]
+    machine.trust().read()
+}
+
 /// Refuses a flow that asks for more than the user trusts its pack or folder with. In a terminal, the user is asked first.
 /// Returns notices for the user.
 pub(super) fn require(
@@ -222,7 +257,7 @@ pub(super) fn require(
     if wanted.is_empty() {
         return Ok(notices);
     }
-    let trust = machine.trust().read()?;
+    let trust = trusted(machine)?;
     for (folder, items) in wanted {
         let missing = trust.missing(&folder, &items);
         if missing.is_empty() {
@@ -238,6 +273,12 @@ pub(super) fn require(
             continue;
         }
         let message = format!("{} asks for what you do not trust {} with", line(&flow.manifest.name), line(&folder));
+        #[cfg(feature = "postgres")]
+        if team::is_of_team(machine) {
+            let failure = Failure::new(Code::FolderUntrusted, message)
+                .hint("a person signs it off for the team: nietz trust add --team");
+            return Err(missing.iter().fold(failure, |failure, item| failure.because(asked_for(item))));
+        }
         let failure = Failure::new(Code::FolderUntrusted, message).hint(format!(
             "look at it; if you trust it with this: nietz trust add {}{}; for one run alone: --trust",
             shell(&folder),

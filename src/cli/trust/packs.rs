@@ -19,11 +19,18 @@ use crate::run::machine::Machine;
 use crate::run::runtime;
 
 /// Trusts a pack of this project with the items that its flows ask for, or with those of them that `allow` names.
-pub(super) fn add(machine: &Machine, name: &str, allow: &[String]) -> Result<Exit> {
+pub(super) fn add(machine: &Machine, name: &str, allow: &[String], for_team: bool) -> Result<Exit> {
     let lock = Lockfile::read(&machine.workspace)?;
     let locked = lock.get(name)?;
     let items =
         installed_items(&locked.folder(&machine.packs(), name), Seal::new(name, &locked.version, &locked.sha256))?;
+    #[cfg(feature = "postgres")]
+    if for_team {
+        let flows = if allow.is_empty() { items } else { part(&items, allow)? };
+        return super::team::sign_pack(machine, name, &locked.sha256, flows);
+    }
+    #[cfg(not(feature = "postgres"))]
+    let _ = for_team;
     let granted = machine.trust().read()?.of_pack(&locked.sha256);
     let new = subtract_items(&items, &granted);
     if new.is_empty() {
@@ -60,7 +67,7 @@ pub(in crate::cli) fn installed_items(folder: &std::path::Path, seal: Seal) -> R
 /// Refuses a flow of a pack that asks for more than the user granted to exactly this content.
 pub(super) fn require(machine: &Machine, flow: &Flow) -> Result<()> {
     let Some(seal) = flow.located.tree.seal() else { return Ok(()) };
-    let granted = machine.trust().read()?.of_pack(&seal.sha256).remove(&flow.manifest.name).unwrap_or_default();
+    let granted = super::trusted(machine)?.of_pack(&seal.sha256).remove(&flow.manifest.name).unwrap_or_default();
     let asked = asked_items(&flow.manifest);
     let missing: Vec<&String> = asked.iter().filter(|item| !is_granted(&granted, item)).collect();
     if missing.is_empty() {

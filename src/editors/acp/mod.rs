@@ -211,7 +211,7 @@ impl Agent<'_> {
             return Ok(open);
         }
         let folder = self.folder(cwd)?;
-        let runs = folder.0.runs.list();
+        let runs = folder.0.runs.list().map_err(|failure| refused(&failure))?;
         let is_of_session = |run: &str| {
             run == id || run.strip_prefix(id).is_some_and(|rest| rest.strip_prefix('-').is_some_and(is_number))
         };
@@ -224,7 +224,7 @@ impl Agent<'_> {
     fn list(&self, cwd: Option<PathBuf>) -> Answered {
         let Some(cwd) = cwd else { return written(&ListSessionsResponse::new(Vec::new())) };
         let folder = self.folder(&cwd)?;
-        let runs = folder.0.runs.list();
+        let runs = folder.0.runs.list().map_err(|failure| refused(&failure))?;
         let own = runs.iter().rev().filter(|run| run.origin == Origin::Own).take(200);
         let sessions = own.map(|run| {
             SessionInfo::new(run.id.clone(), cwd.clone())

@@ -114,7 +114,7 @@ impl Caller<'_> {
         if let Some(state) = &request.request_state {
             let asked = AskedFor::read(state).ok_or_else(|| usage("this request state is none of nietz's"))?;
             let run = supervisor.own(&asked.run)?;
-            if supervisor.runs.one(&run).is_none_or(|listed| listed.summary.flow != offer.flow) {
+            if supervisor.runs.one(&run)?.is_none_or(|listed| listed.summary.flow != offer.flow) {
                 return Err(usage(format!("the run {run} is none of {}", offer.flow)));
             }
             self.round = asked.round + 1;
@@ -162,7 +162,7 @@ impl Caller<'_> {
                 process.iter().for_each(|process| process.interrupt());
                 Ok(result::plain(match process {
                     Some(_) => format!("The run {run} stops; `resume` goes on with it."),
-                    None if supervisor.runs.is_busy(&run) => {
+                    None if supervisor.runs.is_busy(&run)? => {
                         format!("Another program is at the run {run}: it is stopped there.")
                     }
                     None => format!("Nothing is at the run {run}."),
@@ -227,7 +227,7 @@ impl Caller<'_> {
         let supervisor = &self.shared.supervisor;
         match supervisor.process(run) {
             Some(process) => self.follow(&process).await,
-            None if supervisor.runs.is_busy(run) => self.look(run).await,
+            None if supervisor.runs.is_busy(run)? => self.look(run).await,
             None => {
                 let process = supervisor.resume(run).await?;
                 self.follow(&process).await
@@ -243,7 +243,7 @@ impl Caller<'_> {
         if let Ok(question) = supervisor.recorded_question(run, None) {
             return Ok(result::waiting(run, "", &question, &self.shared.options).into());
         }
-        let listed = supervisor.runs.one(run);
+        let listed = supervisor.runs.one(run)?;
         if listed.as_ref().is_some_and(|listed| listed.busy) {
             return Ok(result::running(run, "", "another program is at it").into());
         }
@@ -443,7 +443,7 @@ fn runs(shared: &Shared, arguments: &Map<String, Value>) -> Result<CallToolResul
     let limit = arguments.get("limit").map_or(Some(20), Value::as_u64).filter(|limit| (1..=200).contains(limit));
     let limit = limit.ok_or_else(|| usage("`limit` must be a whole number from 1 to 200"))?;
     let mut rows = Vec::new();
-    for run in shared.supervisor.runs.list().iter().rev() {
+    for run in shared.supervisor.runs.list()?.iter().rev() {
         if status.is_none_or(|status| run.status() == status) {
             let cost = run.summary.cost.filter(|cost| *cost > 0.0).map(budget::dollars_with_sign).unwrap_or_default();
             let shown = [run.id.as_str(), run.summary.flow.as_str(), run.status(), &run.summary.started, &cost];

@@ -140,7 +140,9 @@ impl ServerHandler for McpServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> std::result::Result<ListResourcesResult, ErrorData> {
-        Ok(ListResourcesResult::with_all_items(resources::list(&self.shared)))
+        Ok(ListResourcesResult::with_all_items(
+            resources::list(&self.shared).map_err(|failure| resources::refused(&failure))?,
+        ))
     }
 
     async fn list_resource_templates(

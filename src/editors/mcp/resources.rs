@@ -4,6 +4,7 @@ use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 
 use super::Shared;
+use crate::error::{Failure, Result};
 use crate::model::text::{clean, excerpt};
 
 const RUNS: &str = "nietz://runs/";
@@ -12,16 +13,25 @@ const PAGE: &str = "/report";
 /// The most runs that are listed.
 const MOST: usize = 50;
 
+/// Returns a failure as the protocol has it.
+pub(super) fn refused(failure: &Failure) -> ErrorData {
+    ErrorData::internal_error(format!("[{}] {}", failure.code.name(), clean(&failure.message)), None)
+}
+
 /// Returns the latest runs, newest first.
-pub(super) fn list(shared: &Shared) -> Vec<Resource> {
-    let runs = shared.supervisor.runs.list();
+///
+/// # Errors
+///
+/// Those of [`Runs::list`](crate::engine::runs::Runs::list).
+pub(super) fn list(shared: &Shared) -> Result<Vec<Resource>> {
+    let runs = shared.supervisor.runs.list()?;
     let resource = |run: &crate::engine::runs::ListedRun| {
         let about = format!("{}, {}: {}", run.summary.flow, run.status(), excerpt(&run.summary.topic));
         Resource::new(format!("{RUNS}{}", run.id), clean(&run.id))
             .with_description(clean(&about))
             .with_mime_type("text/markdown")
     };
-    runs.iter().rev().take(MOST).map(resource).collect()
+    Ok(runs.iter().rev().take(MOST).map(resource).collect())
 }
 
 /// Returns how all others are addressed.
@@ -36,7 +46,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// Reads one.
-pub(super) async fn read(shared: &Shared, address: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(super) async fn read(shared: &Shared, address: &str) -> std::result::Result<ReadResourceResult, ErrorData> {
     let missing = || ErrorData::resource_not_found(format!("there is nothing at {}", excerpt(address)), None);
     let rest = address.strip_prefix(RUNS).ok_or_else(missing)?;
     let (run, form, kind): (&str, &[&str], &str) = match rest.strip_suffix(PAGE) {
@@ -45,8 +55,6 @@ pub(super) async fn read(shared: &Shared, address: &str) -> Result<ReadResourceR
     };
     let run = shared.supervisor.runs.named(run).map_err(|_| missing())?;
     let arguments: Vec<&str> = ["report", run.as_str()].into_iter().chain(form.iter().copied()).collect();
-    let text = shared.supervisor.verb(&arguments).await.map_err(|failure| {
-        ErrorData::internal_error(format!("[{}] {}", failure.code.name(), clean(&failure.message)), None)
-    })?;
+    let text = shared.supervisor.verb(&arguments).await.map_err(|failure| refused(&failure))?;
     Ok(ReadResourceResult::new(vec![ResourceContents::text(text, address).with_mime_type(kind)]))
 }

@@ -1,126 +1,130 @@
-//! Creates, locks, finds and lists the runs of a workspace: `.nietz/runs/<run>/` with the journal, which is the file that
-//! is locked.
+//! Creates, locks, finds and lists the runs of a workspace.
 //!
-//! Anything in a workspace may have come with a checkout, so no part of the path from it to a journal may be a link.
+//! A [`RunStore`] keeps them: in a folder of the workspace (`files`), which is the default, or on a server (`server`). What is the same
+//! for both stands here: names, and which run is meant by a part of one. `summary` is what lists tell of a run.
 
-mod folder;
-mod index;
-mod list;
+mod files;
+#[cfg(feature = "postgres")]
+pub(crate) mod server;
+mod store;
 mod summary;
 mod tags;
 
-pub use list::ListedRun;
+pub(crate) use store::{HeldRun, RunStore};
 pub use summary::RunSummary;
 
 use std::collections::BTreeSet;
-use std::fs::{File, TryLockError};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
 
-use rustix::fs::Mode;
-
-use crate::disk::{is_at, temp_file};
 use crate::engine::history::History;
-use crate::engine::run_records::{Origin, RunLocation, RunRecords};
+use crate::engine::run_records::{Origin, RunRecords};
 use crate::error::{Code, Failure, Result, nearest};
-use crate::host::attachments::{self, AttachmentStore};
+use crate::host::attachments::AttachmentStore;
+use crate::host::ui::mailbox::AnswerStore;
 use crate::journal::fault_injection::InjectedFault;
-use crate::journal::reader;
+use crate::journal::lines::{EndRecord, OpenRecord};
 use crate::journal::writer::{JournalTail, JournalWriter};
-use crate::model::text::excerpt;
-use folder::OpenFolder;
-use tags::TagFile;
+use crate::model::event::EndStatus;
+use crate::model::text::{excerpt, line};
 
-/// The folder of runs below a workspace.
-const RUNS: &str = ".nietz/runs";
-const JOURNAL: &str = "journal.jsonl";
-const IGNORE: &str = ".gitignore";
-/// How the folder of a run is called while it is removed.
-const REMOVED: &str = ".removed-";
-/// Other users of the workspace have runs in the shared folders. A run's own folder and journal are for its user alone,
-/// because journals hold what people said.
-const OPEN_TO_ALL: Mode = Mode::from_raw_mode(0o777);
-const PRIVATE_FOLDER: Mode = Mode::from_raw_mode(0o700);
-const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
-/// How often locking is tried again when the journal is replaced at the same moment.
-const TRIES: usize = 100;
-/// How often and how long a locked journal is waited for.
-const MOMENTS: usize = 5;
-const MOMENT: Duration = Duration::from_millis(2);
 /// How many runs a message names.
 const NAMED: usize = 5;
 /// The longest name of a run, in bytes.
 const LONGEST_NAME: usize = 100;
+/// The longest tag, in letters.
+const LONGEST_TAG: usize = 40;
 
 /// The runs of one workspace.
 pub struct Runs {
-    workspace: PathBuf,
-    folder: PathBuf,
-    records: RunRecords,
-    /// Where summaries of runs are kept, if anywhere.
-    indexes: Option<PathBuf>,
-    tags: TagFile,
+    store: Box<dyn RunStore>,
 }
 
 /// A run that this process has locked, until this value is dropped.
 pub struct LockedRun {
     pub id: String,
+    /// The journal's file, or the copy of it that is read.
     pub journal: PathBuf,
-    /// The journal, locked as long as this file is open.
-    file: File,
+    held: Box<dyn HeldRun>,
+}
+
+/// What a list tells of a run.
+pub struct ListedRun {
+    pub id: String,
+    pub summary: RunSummary,
+    /// Whether a process has it locked now.
+    pub busy: bool,
+    pub origin: Origin,
+    /// The user's words for it.
+    pub tags: BTreeSet<String>,
+    /// What a server says of it: `queued`, `running`, `waiting`, `stopped`, `stuck`, `done`, `failed` or `cancelled`.
+    pub stored: Option<String>,
+    /// Why its journal cannot be read, if so.
+    pub failure: Option<Failure>,
+}
+
+impl ListedRun {
+    /// What it is doing, in one word.
+    pub fn status(&self) -> &'static str {
+        const OF_A_SERVER: [&str; 5] = ["queued", "stopped", "stuck", "cancelled", "waiting"];
+        let stored = self.stored.as_deref().and_then(|stored| OF_A_SERVER.into_iter().find(|name| *name == stored));
+        if let Some(stored) = stored.filter(|_| self.failure.is_none()) {
+            return stored;
+        }
+        match (&self.failure, self.busy, self.summary.end) {
+            (Some(_), _, _) => "broken",
+            (None, true, _) => "running",
+            (None, false, Some(status)) => status.name(),
+            (None, false, None) => "stopped",
+        }
+    }
+
+    /// Tells whether somebody or something may be waiting for it: it is running, or lacks an answer, a quota or budget.
+    pub fn is_alive(&self) -> bool {
+        self.busy
+            || matches!(self.stored.as_deref(), Some("queued" | "stuck" | "waiting"))
+            || self.summary.end == Some(EndStatus::Waiting)
+    }
 }
 
 impl Runs {
-    /// Expects `workspace` as an absolute path without links; `records` are those of the user's own runs.
-    pub fn new(workspace: &Path, records: RunRecords) -> Runs {
-        let tags = TagFile::new(&records.tags(), workspace);
-        Runs { workspace: workspace.to_owned(), folder: workspace.join(RUNS), records, indexes: None, tags }
+    /// Expects `workspace` as an absolute path without links; `records` are those of the user's own runs, and `indexes` the folder of
+    /// the user's cache in which summaries of runs are kept, if any.
+    pub fn new(workspace: &Path, records: RunRecords, indexes: Option<PathBuf>) -> Runs {
+        Runs { store: Box::new(files::RunFolder::new(workspace, records, indexes)) }
     }
 
-    /// Keeps summaries of runs in this folder of the user's cache.
-    #[must_use]
-    pub fn with_indexes(self, folder: PathBuf) -> Runs {
-        Runs { indexes: Some(folder), ..self }
+    /// The runs of a team, on a server.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn on_server(server: crate::store::postgres::Server, process: server::Process) -> Runs {
+        Runs { store: Box::new(server::ServerRuns::new(server, process)) }
     }
 
-    /// Makes the folder of a new run, for the user alone, and locks the run. An existing run is left as it is.
+    /// Makes the place of a new run, for the user alone, and locks the run. An existing run is left as it is.
     ///
     /// # Errors
     ///
     /// `usage` if the name is invalid or the run exists, `path-refused` if a part of its path is a link, `run-busy` if
-    /// another process has it locked, `disk-failed` otherwise.
+    /// another process has it locked, `disk-failed` or what a server says otherwise.
     pub fn create(&self, id: &str) -> Result<LockedRun> {
         check_name(id)?;
-        let mut at = OpenFolder::open(&self.workspace)?;
-        for (depth, name) in RUNS.split('/').enumerate() {
-            at = at.enter(name, Some(OPEN_TO_ALL))?;
-            if depth == 0 {
-                at.ignore_all()?;
-            }
-        }
-        let folder = at.enter(id, Some(PRIVATE_FOLDER))?;
-        // A folder from a checkout may be open to all. Another user's folder cannot be changed; its journal is theirs.
-        let _ = rustix::fs::fchmod(&folder.folder, PRIVATE_FOLDER);
-        let locked = self.lock_journal(id, &folder, true)?;
-        match locked.file.metadata() {
-            Ok(found) if found.len() > 0 => Err(Failure::new(Code::Usage, format!("there is a run {id} already"))
-                .hint(format!("go on with it: nietz resume {id}"))),
-            _ => Ok(locked),
-        }
+        self.store.create(id)
+    }
+
+    /// Locks an existing run.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runs::create`].
+    pub fn lock(&self, id: &str) -> Result<LockedRun> {
+        check_name(id)?;
+        self.store.lock(id)
     }
 
     /// Removes a run that was refused before it did anything, and the folders that hold nothing else.
     pub fn discard(&self, run: LockedRun) {
-        self.records.remove(&self.location(&run.id, &self.folder.join(&run.id)));
-        // What cannot be removed, or holds more than this run left, stays and is listed.
-        let folder = self.folder.join(&run.id);
-        let removed = attachments::remove(&folder)
-            .and_then(|()| std::fs::remove_file(&run.journal))
-            .and_then(|()| std::fs::remove_dir(&folder));
-        if removed.is_ok() && std::fs::remove_dir(&self.folder).is_ok() {
-            self.remove_own_folder();
-        }
+        self.store.discard(run);
     }
 
     /// Removes a run with all that is kept of it beside its journal; documents, branches and worktrees stay.
@@ -129,122 +133,50 @@ impl Runs {
     ///
     /// Those of [`Runs::lock`], and `disk-failed` if it cannot be removed.
     pub fn remove(&self, id: &str) -> Result<()> {
-        let locked = self.lock(id)?;
-        let folder = self.folder.join(id);
-        let canonical = self.canonical_folder(id).unwrap_or_else(|_| folder.clone());
-        // A folder of another name is no run: one that a kill leaves half removed is none either.
-        let gone = self.folder.join(format!("{REMOVED}{id}"));
-        let failed = |error: std::io::Error| Failure::io(&folder, "remove", &error);
-        std::fs::rename(&folder, &gone).map_err(failed)?;
-        self.records.remove(&self.location(id, &canonical));
-        self.tags.forget(id);
-        drop(locked);
-        std::fs::remove_dir_all(&gone).map_err(failed)
+        check_name(id)?;
+        self.store.remove(id)
+    }
+
+    /// Takes in a run with the lines of its journal, which were checked. What its first line grants holds if the user says that it
+    /// is `own`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runs::create`].
+    pub fn import(&self, id: &str, lines: &[u8], own: bool) -> Result<()> {
+        check_name(id)?;
+        self.store.import(id, lines, own)
+    }
+
+    /// Removes what removals left that were ended half-way.
+    pub fn sweep(&self) {
+        self.store.sweep();
     }
 
     /// Gives a run tags, takes some away, and returns those that it has now.
     ///
     /// # Errors
     ///
-    /// `usage` if one of them is no tag, `run-not-found` if there is no such run, and those of the file that keeps them.
+    /// `usage` if one of them is no tag, `run-not-found` if there is no such run, and those of what keeps them.
     pub fn tag(&self, id: &str, more: &[String], less: &[String]) -> Result<BTreeSet<String>> {
-        more.iter().try_for_each(|tag| tags::check(tag))?;
+        more.iter().try_for_each(|tag| check_tag(tag))?;
         self.named(id)?;
-        self.tags.change(id, |own| {
-            own.extend(more.iter().cloned());
-            own.retain(|tag| !less.contains(tag));
-        })
-    }
-
-    /// Removes what removals left that were ended half-way.
-    pub fn sweep(&self) {
-        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(REMOVED) {
-                // What cannot be removed stays for the next time.
-                let _ = std::fs::remove_dir_all(entry.path());
-            }
-        }
-    }
-
-    /// Removes `.nietz` if it has nothing but its own `.gitignore`.
-    fn remove_own_folder(&self) {
-        let Some(own) = self.folder.parent() else { return };
-        let names = std::fs::read_dir(own).map(|entries| entries.flatten().map(|entry| entry.file_name()).collect());
-        let names: Vec<std::ffi::OsString> = names.unwrap_or_default();
-        if names.iter().all(|name| name == IGNORE) {
-            let _ = std::fs::remove_file(own.join(IGNORE));
-            let _ = std::fs::remove_dir(own);
-        }
-    }
-
-    /// Locks an existing run.
-    ///
-    /// # Errors
-    ///
-    /// `usage` if the name is invalid, `path-refused` if a part of its path is a link, `run-busy` if another process has
-    /// it locked, `disk-failed` otherwise.
-    pub fn lock(&self, id: &str) -> Result<LockedRun> {
-        check_name(id)?;
-        let mut at = OpenFolder::open(&self.workspace)?;
-        for name in RUNS.split('/').chain([id]) {
-            at = at.enter(name, None)?;
-        }
-        self.lock_journal(id, &at, false)
-    }
-
-    /// Locks the journal itself: somebody who cleans up could remove a separate lock file, and a second process would then
-    /// lock a new one.
-    fn lock_journal(&self, id: &str, folder: &OpenFolder, make: bool) -> Result<LockedRun> {
-        folder.refuse_links()?;
-        let path = self.journal(id);
-        let mut looked = 0;
-        for _ in 0..TRIES {
-            let file = folder.journal(make)?;
-            match file.try_lock() {
-                // The file may have been moved or replaced between opening and locking.
-                Ok(()) if is_at(&file, &path) => return Ok(LockedRun { id: id.to_owned(), journal: path, file }),
-                Ok(()) => {}
-                // Who lists runs holds each lock for a moment.
-                Err(TryLockError::WouldBlock) if looked < MOMENTS => {
-                    looked += 1;
-                    std::thread::sleep(MOMENT);
-                }
-                Err(TryLockError::WouldBlock) => {
-                    return Err(Failure::new(Code::RunBusy, format!("another process is at run {id}"))
-                        .hint("wait for it or end it; two processes never write one journal"));
-                }
-                Err(TryLockError::Error(error)) => return Err(Failure::io(&path, "lock", &error)),
-            }
-        }
-        let message = format!("{} is moved or replaced again and again", path.display());
-        Err(Failure::new(Code::RunBusy, message).hint("end whatever does that"))
+        self.store.tag(id, more, less)
     }
 
     /// Records that the user begins this run here, with this first line, of a flow that reads the documents at these paths everywhere.
-    /// The run's folder must exist.
+    /// Returns a file that is to be synced together with that line, if there is one. The run must be created.
     ///
     /// # Errors
     ///
     /// As [`RunRecords::add`].
-    pub fn note_own(&self, id: &str, first_line: &[u8], everywhere: &[&str]) -> Result<File> {
-        let folder = self.canonical_folder(id).map_err(|error| Failure::io(&self.folder.join(id), "find", &error))?;
-        self.records.add(&self.location(id, &folder), first_line, everywhere)
+    pub fn note_own(&self, id: &str, first_line: &[u8], everywhere: &[&str]) -> Result<Option<File>> {
+        self.store.note_own(id, first_line, everywhere)
     }
 
     /// Tells whether the user began the run whose journal has this first line.
     pub fn origin(&self, id: &str, first_line: &[u8]) -> Origin {
-        match self.canonical_folder(id) {
-            Ok(folder) => self.records.origin(&self.location(id, &folder), first_line),
-            Err(error) => Origin::Foreign(format!("its folder cannot be found: {error}")),
-        }
-    }
-
-    fn canonical_folder(&self, id: &str) -> std::io::Result<PathBuf> {
-        self.folder.join(id).canonicalize()
-    }
-
-    fn location<'a>(&'a self, run: &'a str, folder: &'a Path) -> RunLocation<'a> {
-        RunLocation { workspace: &self.workspace, folder, run }
+        self.store.origin(id, first_line)
     }
 
     /// Returns the id of the run that `wanted` names, by its whole name or by a part that no other has; without a name the
@@ -255,7 +187,7 @@ impl Runs {
     /// `run-not-found` if no run fits or several do.
     pub fn find(&self, wanted: Option<&str>) -> Result<String> {
         match wanted {
-            Some(wanted) => Runs::match_name(&self.ids(), wanted),
+            Some(wanted) => Runs::match_name(&self.ids()?, wanted),
             None => self.latest(),
         }
     }
@@ -266,9 +198,9 @@ impl Runs {
     ///
     /// `run-not-found` if no run fits or several do.
     pub fn find_own(&self, wanted: &str) -> Result<String> {
-        let mut ids = self.ids();
+        let mut ids = self.ids()?;
         ids.retain(|id| id.contains(wanted));
-        let listed = self.listed(ids.clone());
+        let listed = self.store.listed(ids.clone())?;
         let own = listed.into_iter().filter(|run| run.id == wanted || run.origin == Origin::Own);
         let own: Vec<String> = own.map(|run| run.id).collect();
         Runs::match_name(&own, wanted).map_err(|failure| match own.is_empty() && !ids.is_empty() {
@@ -306,7 +238,7 @@ impl Runs {
     /// listed in the failure.
     fn latest(&self) -> Result<String> {
         let (mut foreign, mut busy) = (Vec::new(), None);
-        for run in self.list().into_iter().rev() {
+        for run in self.list()?.into_iter().rev() {
             if run.summary.is_over() {
                 continue;
             }
@@ -330,47 +262,84 @@ impl Runs {
         Err(failure.hint("nothing that a foreign run grants or names holds: `nietz explain run-foreign`"))
     }
 
+    /// Returns all runs, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of a server.
+    pub fn list(&self) -> Result<Vec<ListedRun>> {
+        self.store.listed(self.ids()?)
+    }
+
+    /// Returns the run that began last.
+    ///
+    /// # Errors
+    ///
+    /// Those of a server.
+    pub fn newest(&self) -> Result<Option<String>> {
+        Ok(self.list()?.pop().map(|run| run.id))
+    }
+
+    /// Returns how a run that is there began and how far it came.
+    ///
+    /// # Errors
+    ///
+    /// Those of a server.
+    pub fn one(&self, id: &str) -> Result<Option<ListedRun>> {
+        Ok(self.store.listed(vec![id.to_owned()])?.pop())
+    }
+
+    /// Returns the name of a run that is there.
+    ///
+    /// # Errors
+    ///
+    /// `usage` if it is no name of a run, `run-not-found` if there is no such run.
+    pub fn named(&self, id: &str) -> Result<String> {
+        check_name(id)?;
+        let missing = || Failure::new(Code::RunNotFound, format!("there is no run `{id}` here"));
+        self.store.has(id)?.then(|| id.to_owned()).ok_or_else(missing)
+    }
+
+    /// Tells whether a process is at a run now.
+    ///
+    /// # Errors
+    ///
+    /// Those of a server.
+    pub fn is_busy(&self, id: &str) -> Result<bool> {
+        self.store.is_busy(id)
+    }
+
     /// Returns the ids of all runs, by name.
-    pub fn ids(&self) -> Vec<String> {
-        let mut ids: Vec<String> = std::fs::read_dir(&self.folder)
-            .map(|entries| {
-                entries
-                    .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-                    .filter(|name| !name.starts_with('.') && self.is_run(name))
-                    .collect()
-            })
-            .unwrap_or_default();
-        ids.sort();
-        ids
+    ///
+    /// # Errors
+    ///
+    /// Those of a server.
+    pub fn ids(&self) -> Result<Vec<String>> {
+        self.store.ids()
     }
 
-    /// Tells whether a folder with a journal has this name, and neither is a link.
-    fn is_run(&self, name: &str) -> bool {
-        let kind_of = |path: &Path| path.symlink_metadata().map(|metadata| metadata.file_type());
-        let folder = self.folder.join(name);
-        kind_of(&folder).is_ok_and(|kind| kind.is_dir())
-            && kind_of(&folder.join(JOURNAL)).is_ok_and(|kind| kind.is_file())
-    }
-
-    /// Returns the folder of all runs.
+    /// Returns the folder of all runs, or of the copies that are read of them.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.store.folder()
     }
 
-    /// Returns the folder of a run: its journal, and its images and PDFs.
-    pub fn folder_of(&self, id: &str) -> PathBuf {
-        self.folder.join(id)
+    /// Returns where the images and PDFs of a run are.
+    pub fn attachments(&self, id: &str) -> AttachmentStore {
+        self.store.attachments(id)
     }
 
-    /// Returns the folder for answers to a run's questions that are given elsewhere.
-    pub fn answers(&self, id: &str) -> PathBuf {
-        let folder = self.canonical_folder(id).unwrap_or_else(|_| self.folder.join(id));
-        self.records.answers(&self.location(id, &folder))
+    /// Returns where answers to a run's questions are kept that are given elsewhere.
+    pub fn answers(&self, id: &str) -> Arc<dyn AnswerStore> {
+        self.store.answers(id)
     }
 
-    /// Returns the path of a run's journal.
-    pub fn journal(&self, id: &str) -> PathBuf {
-        self.folder.join(id).join(JOURNAL)
+    /// Returns the path of a run's journal. That of a run on a server is a copy, which has all lines that are there now.
+    ///
+    /// # Errors
+    ///
+    /// Those of a server, and `disk-failed` if the copy cannot be written. The file need not exist.
+    pub fn journal(&self, id: &str) -> Result<PathBuf> {
+        self.store.journal(id)
     }
 }
 
@@ -389,10 +358,24 @@ pub fn check_name(id: &str) -> Result<()> {
         .hint(format!("a name is letters, digits, `-`, `_` and `.`, up to {LONGEST_NAME}; never a path")))
 }
 
+/// Checks a tag.
+///
+/// # Errors
+///
+/// `usage` if it is empty, too long, or more than one word.
+fn check_tag(tag: &str) -> Result<()> {
+    let is_word = !tag.is_empty() && tag.chars().count() <= LONGEST_TAG && !tag.contains(char::is_whitespace);
+    if is_word && !tag.starts_with('-') && line(tag) == tag {
+        return Ok(());
+    }
+    Err(Failure::new(Code::Usage, format!("`{}` is no tag", excerpt(tag)))
+        .hint(format!("a tag is one word of up to {LONGEST_TAG} letters: good, release-7, to:read")))
+}
+
 impl LockedRun {
     /// Returns where the run keeps its images and PDFs.
     pub fn attachments(&self) -> AttachmentStore {
-        AttachmentStore::in_run(temp_file::parent_folder(&self.journal))
+        self.held.attachments()
     }
 
     /// Returns a writer that continues the journal behind `tail`.
@@ -401,8 +384,12 @@ impl LockedRun {
     ///
     /// `disk-failed` if the journal cannot be cut to the length of the tail.
     pub fn writer(&self, tail: JournalTail, fault: Option<InjectedFault>) -> Result<JournalWriter> {
-        let file = self.file.try_clone().map_err(|error| Failure::io(&self.journal, "open", &error))?;
-        JournalWriter::from_file(&self.journal, file, tail, fault)
+        self.held.writer(tail, fault)
+    }
+
+    /// Keeps the summary of a run whose last line this process has just written.
+    pub fn note_end(&self, open: &OpenRecord, end: &EndRecord) {
+        self.held.note_end(open, end);
     }
 
     /// Reads what the run has done so far. With `whole`, a broken journal is cut before its first broken line, and a copy
@@ -414,41 +401,12 @@ impl LockedRun {
     pub fn read_history(&self, whole: bool) -> Result<(History, JournalTail)> {
         let (mut history, tail) = match History::read(&self.journal) {
             Err(failure) if whole && failure.code == Code::JournalBroken => {
-                self.keep_whole_part()?;
+                self.held.keep_whole_part()?;
                 History::read(&self.journal)?
             }
             other => other?,
         };
-        history.truncated = self.broken_path(1).exists();
+        history.truncated = self.held.was_cut();
         Ok((history, tail))
-    }
-
-    /// Returns where a broken journal is kept.
-    fn broken_path(&self, number: u32) -> PathBuf {
-        self.journal.with_file_name(format!("journal.broken-{number}.jsonl"))
-    }
-
-    fn keep_whole_part(&self) -> Result<()> {
-        let bytes = reader::read_bytes(&self.journal)?;
-        let length = reader::intact_prefix(&self.journal, &bytes).length;
-        // The locked file must stay at its path, so it is copied and then cut.
-        let (mut copy, path) = self.create_broken_file()?;
-        let failed = |error: std::io::Error| Failure::io(&path, "write", &error);
-        std::io::Write::write_all(&mut copy, &bytes).and_then(|()| copy.sync_all()).map_err(failed)?;
-        let cut = self.file.set_len(length).and_then(|()| self.file.sync_all());
-        cut.map_err(|error| Failure::io(&self.journal, "cut", &error))
-    }
-
-    /// Creates a new file for the copy of a broken journal.
-    fn create_broken_file(&self) -> Result<(File, PathBuf)> {
-        let mut number = 1;
-        loop {
-            let path = self.broken_path(number);
-            match File::options().write(true).create_new(true).mode(PRIVATE_FILE.as_raw_mode()).open(&path) {
-                Ok(file) => return Ok((file, path)),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
-                Err(error) => return Err(Failure::io(&path, "write", &error)),
-            }
-        }
     }
 }

@@ -103,6 +103,11 @@ impl RunSummary {
         (summary, read.err())
     }
 
+    /// Returns the summary of a run that begins.
+    pub(crate) fn begun(open: &OpenRecord) -> RunSummary {
+        RunSummary::of(open)
+    }
+
     fn of(open: &OpenRecord) -> RunSummary {
         let topic = param::topic(&open.params).lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         RunSummary {
@@ -115,7 +120,8 @@ impl RunSummary {
         }
     }
 
-    fn ended(self, end: &EndRecord) -> RunSummary {
+    /// Returns the summary of a run that ends like that.
+    pub(super) fn ended(self, end: &EndRecord) -> RunSummary {
         RunSummary {
             end: Some(end.status),
             code: end.failure.as_ref().map(|failure| failure.code.name().to_owned()),

@@ -9,10 +9,8 @@ use crate::disk::temp_file::TempFile;
 use crate::disk::{self, Links, owner};
 use crate::error::{Code, Failure, Result};
 use crate::model::digest::Digest;
-use crate::model::text::{excerpt, line};
 
-/// The longest tag, in letters, and the most that one run has.
-const LONGEST: usize = 40;
+/// The most tags that one run has.
 const MOST: usize = 20;
 /// The largest file that is read, in bytes.
 const LARGEST: u64 = 16 << 20;
@@ -51,7 +49,14 @@ impl TagFile {
     /// # Errors
     ///
     /// As [`TagFile::read`], and `document-busy` if another process changes them for too long.
-    pub(super) fn change(&self, run: &str, change: impl FnOnce(&mut BTreeSet<String>)) -> Result<BTreeSet<String>> {
+    pub(super) fn change(&self, run: &str, more: &[String], less: &[String]) -> Result<BTreeSet<String>> {
+        self.changed(run, |own| {
+            own.extend(more.iter().cloned());
+            own.retain(|tag| !less.contains(tag));
+        })
+    }
+
+    fn changed(&self, run: &str, change: impl FnOnce(&mut BTreeSet<String>)) -> Result<BTreeSet<String>> {
         let _held = owner::lock(&self.path.with_extension("lock"), PATIENCE)?;
         let mut all = self.read()?;
         let mut own = all.remove(run).unwrap_or_default();
@@ -71,21 +76,7 @@ impl TagFile {
     pub(super) fn forget(&self, run: &str) {
         if self.read().is_ok_and(|all| all.contains_key(run)) {
             // What cannot be changed names a run that is not there any more.
-            let _ = self.change(run, BTreeSet::clear);
+            let _ = self.changed(run, BTreeSet::clear);
         }
     }
-}
-
-/// Checks a tag.
-///
-/// # Errors
-///
-/// `usage` if it is empty, too long, or more than one word.
-pub(super) fn check(tag: &str) -> Result<()> {
-    let is_word = !tag.is_empty() && tag.chars().count() <= LONGEST && !tag.contains(char::is_whitespace);
-    if is_word && !tag.starts_with('-') && line(tag) == tag {
-        return Ok(());
-    }
-    Err(Failure::new(Code::Usage, format!("`{}` is no tag", excerpt(tag)))
-        .hint(format!("a tag is one word of up to {LONGEST} letters: good, release-7, to:read")))
 }

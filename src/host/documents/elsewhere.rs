@@ -54,7 +54,7 @@ impl Store {
     /// `permission-refused` if the collection is not declared to be read everywhere.
     pub(super) fn other_folders(&self, collection: &Collection) -> Result<Vec<OtherFolder>> {
         check_declared(collection)?;
-        let others = (self.elsewhere.0)(&collection.path).into_iter().filter(|folder| *folder != self.place.root);
+        let others = (self.elsewhere.0)(&collection.path).into_iter().filter(|folder| *folder != self.root.root);
         let named = others.filter_map(|folder| {
             let gone = std::fs::read_dir(&folder).is_err();
             folder.into_os_string().into_string().ok().map(|path| OtherFolder { path, gone })

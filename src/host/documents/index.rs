@@ -6,12 +6,9 @@
 //! broken, a link, or holds anything that nietz did not make. Triggers and views in the file never run.
 
 use std::collections::HashMap;
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, SystemTime};
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::Value as Cell;
@@ -28,8 +25,6 @@ use crate::model::document::VersionStatus;
 
 /// The version of the layout of an index file.
 const VERSION: &str = "1";
-/// A file that changed less than this ago may change again without a new change time.
-const FRESH: Duration = Duration::from_millis(100);
 /// The most broken documents that are named.
 pub(super) const NAMED: usize = 20;
 /// With fewer files than this, one thread reads all of them.
@@ -210,25 +205,14 @@ fn changes<'f>(database: &Connection, files: &'f [DocumentFile]) -> rusqlite::Re
     }
     let mut changes = Changes::default();
     for file in files {
-        let Ok(found) = std::fs::symlink_metadata(&file.place) else { continue };
         let before = known.remove(&file.path);
-        let stamp = stamp(&found);
+        let stamp = file.stamp.clone();
         if stamp.is_empty() || before.as_ref() != Some(&stamp) {
             changes.stale.push((file, stamp));
         }
     }
     changes.gone = known.into_keys().collect();
     Ok((!made || !changes.stale.is_empty() || !changes.gone.is_empty()).then_some(changes))
-}
-
-/// Returns a stamp that differs once the file changes; empty if the last change is too fresh to be sure.
-fn stamp(found: &Metadata) -> String {
-    let changed = Duration::new(found.ctime().try_into().unwrap_or(0), found.ctime_nsec().try_into().unwrap_or(0));
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    if now < changed + FRESH {
-        return String::new();
-    }
-    format!("{} {} {}", changed.as_nanos(), found.size(), found.ino())
 }
 
 fn prepare(database: &Transaction<'_>, tables: &[IndexTable]) -> rusqlite::Result<()> {

@@ -1,12 +1,7 @@
 //! Lists every document of a collection; a broken one is listed with what is wrong with it.
 
-use std::path::{Path, PathBuf};
-
-use walkdir::WalkDir;
-
-use super::paths::DocumentRoot;
-use super::{Store, disk};
-use crate::error::{Code, Failure, Result};
+use super::Store;
+use crate::error::Result;
 use crate::model::collection::{Collection, DocumentKey};
 use crate::model::document::ListedDocument;
 use crate::model::path_template::PathTemplate;
@@ -16,7 +11,8 @@ pub(super) struct DocumentFile {
     pub(super) key: DocumentKey,
     /// Below the workspace, with `/`.
     pub(super) path: String,
-    pub(super) place: PathBuf,
+    /// It is another one once the file changes; empty where that cannot be told.
+    pub(super) stamp: String,
 }
 
 impl Store {
@@ -42,62 +38,14 @@ impl Store {
     pub(super) fn files(&self, collection: &Collection) -> Result<Vec<DocumentFile>> {
         let pattern = PathTemplate::of(collection)?;
         let mut found = Vec::new();
-        walk(&self.place, &pattern, |path, place| {
+        self.place.walk(collection.shared, &pattern, &mut |path, stamp| {
             if let Some(key) = pattern.matches(path) {
-                found.push(DocumentFile { key, path: path.to_owned(), place: place.to_owned() });
+                found.push(DocumentFile { key, path: path.to_owned(), stamp: stamp() });
             }
         })?;
         found.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(found)
     }
-}
-
-/// Goes through the files of the template's folder, in no order. Calls `seen` with each file's path below the workspace,
-/// with `/`, and its full path.
-pub(super) fn walk(place: &DocumentRoot, pattern: &PathTemplate, mut seen: impl FnMut(&str, &Path)) -> Result<()> {
-    let folder = pattern.folder();
-    let start = match folder.as_str() {
-        "" => place.root.clone(),
-        // Resolves a file inside the folder, because the folder itself may be a link within the workspace.
-        folder => match place.resolve(&format!("{folder}/x"))?.parent() {
-            Some(start) => start.to_owned(),
-            None => return Ok(()),
-        },
-    };
-    if disk::kind(&start)? == disk::PathKind::Absent {
-        return Ok(());
-    }
-    let above = folder.split('/').filter(|name| !name.is_empty()).count();
-    let mut path = String::new();
-    for entry in WalkDir::new(&start)
-        .max_depth(pattern.depth() - above)
-        .into_iter()
-        .filter_entry(|entry| !place.is_excluded(entry.path()))
-    {
-        let entry = match entry {
-            Ok(entry) => entry,
-            // Somebody deleted the file during the walk.
-            Err(error) if error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound) => {
-                continue;
-            }
-            Err(error) => {
-                let message = format!("cannot look through {}: {error}", start.display());
-                return Err(Failure::new(Code::DiskFailed, message));
-            }
-        };
-        if entry.file_type().is_dir() {
-            continue;
-        }
-        let Some(below) = entry.path().strip_prefix(&start).ok().and_then(Path::to_str) else { continue };
-        path.clear();
-        if !folder.is_empty() {
-            path.push_str(&folder);
-            path.push('/');
-        }
-        path.push_str(below);
-        seen(&path, entry.path());
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -106,6 +54,7 @@ mod tests {
 
     use super::super::testing::{collection, key, slug, store};
     use super::*;
+    use crate::error::Code;
 
     #[test]
     fn broken_documents_are_listed_with_what_is_wrong() {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Store, disk, rows, validation};
+use super::{Store, at, disk, rows, validation};
 use crate::error::Result;
 use crate::model::collection::{Collection, DocumentKey, Format};
 use crate::model::document::{LoadedDocument, VersionStatus};
@@ -20,8 +20,8 @@ impl Store {
     /// `document-invalid` with every violation, `document-version` if the flow cannot read the version, `path-refused`
     /// if the path leads out of the workspace.
     pub fn load(&self, collection: &Collection, key: &DocumentKey) -> Result<Option<LoadedDocument>> {
-        let (path, relative) = self.locate(collection, key)?;
-        let Some(bytes) = disk::read(&path)? else { return Ok(None) };
+        let relative = self.locate(collection, key)?;
+        let Some(bytes) = self.place.read(at(collection, &relative))? else { return Ok(None) };
         let text = source::decode(&bytes, &relative)?;
         let digest = disk::digest(&bytes);
         let (value, standing) = match collection.format {

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::lock::DocumentLock;
+use super::place::NewRow;
 use super::tail::RowsTail;
 use super::version::{self, VersionCheck};
-use super::{Store, disk, tail, validation};
+use super::{Store, at, validation};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, DocumentKey, Format};
 use crate::model::document::VersionStatus;
@@ -29,39 +29,24 @@ pub struct Appended {
 impl Store {
     /// Appends a row, if it is valid. The row is on the disk when this returns.
     ///
-    /// With `at`, this is the second try of an append that may have happened: if the same row is found
+    /// With `at_before`, this is the second try of an append that may have happened: if the same row is found
     /// at or after that byte, nothing is written.
     ///
     /// # Errors
     ///
     /// `document-invalid` with every violation, `document-busy` if another process holds the lock, `document-changed` if
-    /// the file ends before `at`, `disk-failed` if the file would become too large.
-    pub fn append(&self, collection: &Collection, key: &DocumentKey, row: &Value, at: Option<u64>) -> Result<Appended> {
-        let (path, relative) = self.locate_rows(collection, key)?;
+    /// the file ends before `at_before`, `disk-failed` if the file would become too large.
+    pub fn append(
+        &self,
+        collection: &Collection,
+        key: &DocumentKey,
+        row: &Value,
+        at_before: Option<u64>,
+    ) -> Result<Appended> {
+        let relative = self.locate_rows(collection, key)?;
         let line = self.line(collection, key, row, &relative)?;
-        disk::make_folders(&path)?;
-        let _lock = DocumentLock::take(&path, self.patience)?;
-        let failed = |error| Failure::io(&path, "append to", &error);
-        let tail = RowsTail::of_file(&path).map_err(failed)?;
-        if let Some(at) = at {
-            if let Some(at) = tail::find(&path, &line, at).map_err(failed)? {
-                return Ok(Appended { at, path: relative, torn: None });
-            }
-            if at > tail.length + 1 {
-                let message = format!("{relative} is shorter than it was: it held {at} bytes, now {}", tail.length);
-                let hint = "somebody else cut rows off; look at the file";
-                return Err(Failure::new(Code::DocumentChanged, message).hint(hint));
-            }
-        }
-        if tail.length + line.len() as u64 > MAX_BYTES {
-            let message = format!("{relative} would become larger than {} MB", MAX_BYTES / 1024 / 1024);
-            return Err(Failure::new(Code::DiskFailed, message).hint("start a new file of rows"));
-        }
-        tail.extend(&path, &line).map_err(failed)?;
-        if tail.length == 0 {
-            disk::sync_folder(disk::parent_folder(&path))?;
-        }
-        Ok(Appended { at: tail.next(), path: relative, torn: tail.torn })
+        let NewRow { at, torn } = self.place.append(at(collection, &relative), &line, at_before, MAX_BYTES)?;
+        Ok(Appended { at, path: relative, torn })
     }
 
     /// Returns this row as it was appended at or after a byte, for a run that was killed while appending; `None` if it was not.
@@ -76,9 +61,9 @@ impl Store {
         row: &Value,
         at: u64,
     ) -> Result<Option<Appended>> {
-        let (path, relative) = self.locate_rows(collection, key)?;
+        let relative = self.locate_rows(collection, key)?;
         let line = self.line(collection, key, row, &relative)?;
-        let found = tail::find(&path, &line, at).map_err(|error| Failure::io(&path, "read", &error))?;
+        let found = self.place.find(super::at(collection, &relative), &line, at)?;
         Ok(found.map(|at| Appended { at, path: relative, torn: None }))
     }
 
@@ -88,8 +73,8 @@ impl Store {
     ///
     /// `request-invalid` if the collection holds documents, `disk-failed` if the file cannot be read.
     pub fn rows_end(&self, collection: &Collection, key: &DocumentKey) -> Result<u64> {
-        let (path, _) = self.locate_rows(collection, key)?;
-        Ok(RowsTail::of_file(&path).map_err(|error| Failure::io(&path, "read", &error))?.next())
+        let relative = self.locate_rows(collection, key)?;
+        self.place.rows_end(at(collection, &relative))
     }
 
     /// Returns all rows; none if there is no file. A torn last line is ignored.
@@ -98,8 +83,8 @@ impl Store {
     ///
     /// `request-invalid` if the collection holds documents, `document-invalid` with the violations of all rows.
     pub fn rows(&self, collection: &Collection, key: &DocumentKey) -> Result<Vec<Value>> {
-        let (path, relative) = self.locate_rows(collection, key)?;
-        let bytes = disk::read(&path)?.unwrap_or_default();
+        let relative = self.locate_rows(collection, key)?;
+        let bytes = self.place.read(at(collection, &relative))?.unwrap_or_default();
         let complete = &bytes[..complete_length(&bytes)];
         self.parse_rows(collection, source::decode(complete, &relative)?, &relative)
     }
@@ -126,7 +111,7 @@ impl Store {
         Err(report::failure(file, &violations))
     }
 
-    fn locate_rows(&self, collection: &Collection, key: &DocumentKey) -> Result<(std::path::PathBuf, String)> {
+    fn locate_rows(&self, collection: &Collection, key: &DocumentKey) -> Result<String> {
         if collection.format != Format::Jsonl {
             let message = format!("the collection {} holds documents, not rows", collection.name);
             return Err(Failure::new(Code::RequestInvalid, message));

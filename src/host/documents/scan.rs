@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 
 use serde_json::Value;
 
-use super::paths::DocumentRoot;
-use super::{Store, disk, list, validation};
+use super::place::{At, DocumentPlace};
+use super::{Store, validation};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, Format, version_text};
 use crate::model::document::{Page, ScannedDocument, VersionStatus};
@@ -45,7 +45,7 @@ struct PendingPaths {
 /// Reads pages of one collection. Independent of the store, so that it can move to a thread of its own.
 #[derive(Clone)]
 struct PageReader {
-    place: DocumentRoot,
+    place: Arc<dyn DocumentPlace>,
     collection: Collection,
     schema: Arc<Schema>,
     parts: Option<Projection>,
@@ -102,7 +102,7 @@ impl Store {
             return Err(Failure::new(Code::RequestInvalid, message).hint("ask for its `rows`"));
         }
         Ok(PageReader {
-            place: self.place.clone(),
+            place: Arc::clone(&self.place),
             collection: collection.clone(),
             schema: self.schema_for_reading(collection)?,
             parts: fields.map(Projection::new),
@@ -137,7 +137,7 @@ impl PageReader {
     fn list(&self, after: Option<&str>) -> Result<PendingPaths> {
         let pattern = PathTemplate::of(&self.collection)?;
         let mut smallest: BinaryHeap<String> = BinaryHeap::new();
-        list::walk(&self.place, &pattern, |path, _| {
+        self.place.walk(self.collection.shared, &pattern, &mut |path, _| {
             let is_after = after.is_none_or(|after| path > after);
             let too_far = smallest.len() == LISTED && smallest.peek().is_some_and(|largest| path >= largest.as_str());
             if !is_after || too_far || pattern.matches(path).is_none() {
@@ -176,8 +176,7 @@ impl PageReader {
     }
 
     fn read(&self, path: &str) -> Result<Option<(Value, VersionStatus)>> {
-        let full = self.place.resolve(path)?;
-        let Some(bytes) = disk::read(&full)? else { return Ok(None) };
+        let Some(bytes) = self.place.read(At { path, shared: self.collection.shared })? else { return Ok(None) };
         let text = source::decode(&bytes, path)?;
         let value = source::parse(text, self.collection.format, path)?;
         let key = PathTemplate::of(&self.collection)?.matches(path);
@@ -217,7 +216,7 @@ mod tests {
         let all: Vec<String> = (0..LISTED + PAGE).map(|number| format!("notes/n{number:05}.yaml")).collect();
         assert_eq!(found, all);
         let schema = store.schema_for_reading(&collection).unwrap();
-        let reader = PageReader { place: store.place.clone(), collection, schema, parts: None };
+        let reader = PageReader { place: Arc::clone(&store.place), collection, schema, parts: None };
         assert_eq!(reader.list(None).unwrap().paths.len(), LISTED, "those behind them are not kept");
     }
 

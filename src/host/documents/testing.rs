@@ -26,6 +26,7 @@ pub(super) fn collection(path: &str) -> Collection {
         index: Vec::new(),
         expects: Vec::new(),
         everywhere: false,
+        shared: false,
     }
 }
 

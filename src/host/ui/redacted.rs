@@ -252,7 +252,7 @@ mod tests {
     use super::super::json::Json;
     use super::super::out::tests::Captured;
     use super::super::samples::{delta, ended, retried, thought};
-    use super::{RedactedLines, RedactingFrontEnd};
+    use super::{RedactedLines, RedactingFrontEnd, Sources};
     use crate::host::FrontEnd;
     use crate::model::redact::Redactor;
 

@@ -40,7 +40,19 @@ pub(super) fn read_collection(reader: &ManifestReader<'_>, name: &str, table: &T
     reader.keep(check_fields(
         table,
         &what,
-        &["path", "format", "schema", "formats", "keys", "version", "rules", "index", "expects", "everywhere"],
+        &[
+            "path",
+            "format",
+            "schema",
+            "formats",
+            "keys",
+            "version",
+            "rules",
+            "index",
+            "expects",
+            "everywhere",
+            "shared",
+        ],
     ));
     let path = reader.keep(text(table, &what, "path")).unwrap_or_default();
     let format = match table.raw_get::<Option<String>>("format").ok().flatten().as_deref() {
@@ -106,8 +118,13 @@ pub(super) fn read_collection(reader: &ManifestReader<'_>, name: &str, table: &T
         _ => return Err(invalid(format!("{what}: formats must be on-save or never"))),
     };
     let everywhere = read_everywhere(&what, table, format, &path)?;
+    let shared = match table.raw_get::<LuaValue>("shared") {
+        Ok(LuaValue::Nil) => false,
+        Ok(LuaValue::Boolean(shared)) => shared,
+        _ => return Err(invalid(format!("{what}: shared must be true or false"))),
+    };
     let collection =
-        Collection { name: name.to_owned(), path, format, schema, version, keys, index, expects, everywhere };
+        Collection { name: name.to_owned(), path, format, schema, version, keys, index, expects, everywhere, shared };
     Ok(DeclaredCollection { collection, schema_path, formats, migrations, rules, remarks })
 }
 

@@ -1,13 +1,10 @@
 //! Saves a document: shape it, write a temporary file, validate, lock, compare, then replace the old file in one step.
 
-use std::path::Path;
-use std::sync::PoisonError;
-
 use serde_json::Value;
 
-use super::lock::DocumentLock;
+use super::place::Change;
 use super::version::{self, VersionCheck};
-use super::{Store, disk, validation};
+use super::{Store, at, disk, validation};
 use crate::error::{Code, Failure, Result};
 use crate::model::collection::{Collection, DocumentKey, Format, version_text};
 use crate::model::document::{Expect, SavedDocument, VersionStatus};
@@ -82,16 +79,14 @@ impl Store {
     ///
     /// `document-changed` if the file is not as expected, `document-busy` if another process holds the lock.
     pub fn delete(&self, collection: &Collection, key: &DocumentKey, expect: &Expect) -> Result<bool> {
-        let (path, relative) = self.locate(collection, key)?;
-        if disk::kind(disk::parent_folder(&path))? == disk::PathKind::Absent {
-            return Ok(false);
-        }
-        let _lock = DocumentLock::take(&path, self.patience)?;
-        let Some(present) = disk::read(&path)? else { return Ok(false) };
-        if !matches_expected(expect, Some(&disk::digest(&present))) {
-            return Err(changed_failure(&relative, Some(&present)));
-        }
-        disk::remove(&path)
+        let relative = self.locate(collection, key)?;
+        self.place.change(at(collection, &relative), None, &[], &mut |present| match present {
+            None => Ok(Change::Nothing),
+            Some(bytes) if !matches_expected(expect, Some(&disk::digest(bytes))) => {
+                Err(changed_failure(&relative, present))
+            }
+            Some(_) => Ok(Change::Remove),
+        })
     }
 
     fn write(
@@ -106,64 +101,37 @@ impl Store {
             let message = format!("the collection {} holds rows; they are appended, not saved", collection.name);
             return Err(Failure::new(Code::RequestInvalid, message));
         }
-        let (path, relative) = self.locate(collection, key)?;
+        let relative = self.locate(collection, key)?;
+        let place = at(collection, &relative);
         shape::shape(&mut value, &collection.schema);
         let text = text::to_text(&value, collection.format);
-        // The disk writes the temporary file while the value is validated. Only a valid one is renamed to its place.
-        let temp_file = match disk::kind(disk::parent_folder(&path))? {
-            disk::PathKind::Folder => {
-                self.clear(disk::parent_folder(&path));
-                Some(disk::TempFile::write(&path, text.as_bytes())?)
-            }
-            _ => None,
-        };
+        let staged = self.place.stage(place, text.as_bytes())?;
         let violations = self.violations_to_save(collection, Some(key), &value)?;
         if !violations.is_empty() {
             return Err(validation::invalid(&relative, &violations));
         }
         drop(value);
-        let temp_file = match temp_file {
-            Some(temp_file) => temp_file,
-            None => {
-                disk::make_folders(&path)?;
-                disk::TempFile::write(&path, text.as_bytes())?
+        let wanted = disk::digest(text.as_bytes());
+        let backups = if mode == SaveMode::Migrated { backups(collection, &relative) } else { Vec::new() };
+        self.place.change(place, Some((text.as_bytes(), staged)), &backups, &mut |present| {
+            let digest = present.map(disk::digest);
+            // Two runs may both count a number up from 1 to 2. So an identical file does not mean that this save is done,
+            // unless it is repeated after a crash. (A migration yields the same file however often it runs.)
+            let may_be_done = mode != SaveMode::First || matches_expected(expect, digest.as_deref());
+            if may_be_done && digest.as_ref() == Some(&wanted) {
+                return Ok(Change::Nothing);
             }
-        };
-        let saved = SavedDocument { digest: disk::digest(text.as_bytes()), path: relative };
-
-        let _lock = DocumentLock::take(&path, self.patience)?;
-        let present = disk::read(&path)?;
-        let digest = present.as_deref().map(disk::digest);
-        // Two runs may both count a number up from 1 to 2. So an identical file does not mean that this save is done,
-        // unless it is repeated after a crash. (A migration yields the same file however often it runs.)
-        let may_be_done = mode != SaveMode::First || matches_expected(expect, digest.as_deref());
-        if may_be_done && digest.as_ref() == Some(&saved.digest) {
-            // The file was written before, perhaps by a run that was killed then; its name may not be durable yet.
-            disk::sync_folder(disk::parent_folder(&path))?;
-        } else {
-            if let (Some(bytes), Some(digest)) = (&present, &digest) {
-                self.refuse_newer(collection, bytes, digest, &saved.path)?;
+            if let (Some(bytes), Some(digest)) = (present, &digest) {
+                self.refuse_newer(collection, bytes, digest, &relative)?;
             }
             if !matches_expected(expect, digest.as_deref()) {
-                return Err(changed_failure(&saved.path, present.as_deref()));
+                return Err(changed_failure(&relative, present));
             }
-            if let (Some(bytes), SaveMode::Migrated) = (&present, mode) {
-                disk::replace(&backup(&path, collection, bytes), bytes)?;
-            }
-            temp_file.publish(&path)?;
-        }
-        if mode == SaveMode::Migrated {
-            self.remove_backups(collection, &path)?;
-        }
-        self.remember_digest(&saved.digest);
-        Ok(saved)
-    }
-
-    /// Removes the temporary files of killed saves: once per folder, since every other process does so, too.
-    fn clear(&self, folder: &Path) {
-        if self.cleared.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned()) {
-            disk::remove_stale(folder);
-        }
+            let backup = present.filter(|_| mode == SaveMode::Migrated);
+            Ok(Change::Write { backup: backup.map(|bytes| backup_of(&relative, collection, bytes)) })
+        })?;
+        self.remember_digest(&wanted);
+        Ok(SavedDocument { digest: wanted, path: relative })
     }
 
     /// Refuses to write over a file of a newer flow: fields that this flow does not know would be lost.
@@ -186,23 +154,19 @@ impl Store {
     ///
     /// `disk-failed`, or `document-busy` if another process holds the lock.
     pub fn clear_backups(&self, collection: &Collection, key: &DocumentKey) -> Result<()> {
-        let (path, _) = self.locate(collection, key)?;
-        let left = collection.version.iter().flat_map(|version| &version.migrates);
-        let mut left = left.map(|version| disk::kind(&backup_path(&path, version)));
-        if left.any(|kind| kind.is_ok_and(|kind| kind != disk::PathKind::Absent)) {
-            let _lock = DocumentLock::take(&path, self.patience)?;
-            self.remove_backups(collection, &path)?;
-        }
-        Ok(())
+        let relative = self.locate(collection, key)?;
+        self.place.clear(at(collection, &relative), &backups(collection, &relative))
     }
+}
 
-    /// Removes the backups of this migration and of earlier tries that were killed.
-    fn remove_backups(&self, collection: &Collection, path: &Path) -> Result<()> {
-        for version in collection.version.iter().flat_map(|version| &version.migrates) {
-            disk::remove(&backup_path(path, version))?;
-        }
-        Ok(())
-    }
+/// Returns the names of the backups of this migration and of earlier tries that were killed.
+fn backups(collection: &Collection, relative: &str) -> Vec<String> {
+    collection
+        .version
+        .iter()
+        .flat_map(|version| &version.migrates)
+        .map(|version| backup_name(relative, version))
+        .collect()
 }
 
 /// How a document is saved.
@@ -215,24 +179,24 @@ enum SaveMode {
     Migrated,
 }
 
-/// Returns the path of the backup of the old file during a migration.
-fn backup(path: &Path, collection: &Collection, bytes: &[u8]) -> std::path::PathBuf {
+/// Returns the name of the backup of the old file during a migration.
+fn backup_of(relative: &str, collection: &Collection, bytes: &[u8]) -> String {
     let status = source::decode(bytes, "")
         .and_then(|text| source::parse(text, collection.format, ""))
         .and_then(|value| version::check_version(collection, &value, ""));
     match status {
-        Ok(VersionCheck::Known(VersionStatus::Older(version))) => backup_path(path, &version),
-        _ => backup_path(path, ""),
+        Ok(VersionCheck::Known(VersionStatus::Older(version))) => backup_name(relative, &version),
+        _ => backup_name(relative, ""),
     }
 }
 
-/// Returns the backup path for a version. The version comes from a manifest, so only characters safe in a name are kept.
-fn backup_path(path: &Path, version: &str) -> std::path::PathBuf {
+/// Returns the name of the backup for a version. The version comes from a manifest, so only characters safe in a name are kept.
+fn backup_name(relative: &str, version: &str) -> String {
     let version: String =
         version.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_')).collect();
     let version = if version.is_empty() { "0" } else { &version };
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!("{name}.v{version}.bak"))
+    let name = relative.rsplit('/').next().unwrap_or_default();
+    format!("{name}.v{version}.bak")
 }
 
 fn matches_expected(expect: &Expect, digest: Option<&str>) -> bool {

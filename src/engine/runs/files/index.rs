@@ -14,9 +14,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use super::summary::RunSummary;
 use crate::disk::temp_file::{TempFile, parent_folder};
 use crate::disk::{self, Links};
+use crate::engine::runs::summary::RunSummary;
 use crate::model::digest::Digest;
 
 /// The version of the lines.

@@ -2,7 +2,7 @@
 --- Figures in texts: which of them somebody said, and whether one that nobody said follows from those by a sum. They are compared by
 --- their value, so that `1,450`, `1450` and `1 450` are one figure. Pure.
 
-local list = require("../common/list")
+local list = require("./list")
 local text = require("@nietz/text")
 
 local figures = {}
@@ -168,6 +168,50 @@ function figures.result(sum: string, known: { Figure }): number?
 	return if reading.at > #signs then value else nil
 end
 
+--- Whether two values are one but for rounding.
+local function is_near(one: number, other: number): boolean
+	return math.abs(one - other) <= ROUNDED * math.abs(one)
+end
+
+--- Returns the calculations that are written out in a text (`410 × 11%`, `(3,150 − 60) ÷ 6`).
+local function calculations_in(line: string): { string }
+	local plain = line
+	for _, sign in { { "×", "*" }, { "÷", "/" }, { "−", "-" }, { "[£€$]", "" }, { "\194\160", " " }, { "\226\128\175", " " } } do
+		plain = string.gsub(plain, sign[1], sign[2])
+	end
+	local found: { string } = {}
+	for raw in string.gmatch(plain, "[%d%(][%d%.,%%%s%(%)%*/%+%-]*[%*/%+%-][%d%.,%%%s%(%)%*/%+%-]*[%d%)%%]") do
+		local calculation = raw :: string
+		local _, opened = string.gsub(calculation, "%(", "")
+		local _, closed = string.gsub(calculation, "%)", "")
+		if opened > closed then
+			calculation = string.gsub(calculation, "^%(", "")
+		elseif closed > opened then
+			calculation = string.gsub(calculation, "%)$", "")
+		end
+		-- A date is no difference.
+		if string.find(calculation, "%d%-%d%d?%-%d") == nil then
+			table.insert(found, calculation)
+		end
+	end
+	return found
+end
+
+--- Returns the figures of a text that a calculation in it gives; one may follow from another.
+function figures.worked_out(line: string, known: { Figure }): { Figure }
+	local all, found = table.clone(known), {}
+	for _, calculation in calculations_in(line) do
+		local value = figures.result(calculation, all)
+		for _, figure in if value ~= nil then figures.of(line) else {} do
+			if is_near(figure.value, value :: number) or is_near(figure.value, 100 * value :: number) then
+				table.insert(found, figure)
+				table.insert(all, figure)
+			end
+		end
+	end
+	return found
+end
+
 --- Whether a day of the month is counted from one that is known (`date: 6 weeks before 11 February`). The counting is not done again.
 local function is_counted(value: number, sum: string, known: { Figure }): boolean
 	local counted = string.match(sum, "^%s*date:(.+)$")
@@ -190,10 +234,7 @@ function figures.follows(written: string, sum: string, known: { Figure }): boole
 	if found == nil then
 		return false
 	end
-	local function is_near(value: number): boolean
-		return math.abs(first.value - value) <= ROUNDED * math.abs(first.value)
-	end
-	return is_near(found) or (string.find(sum, "%", 1, true) ~= nil and is_near(100 * found))
+	return is_near(first.value, found) or (string.find(sum, "%", 1, true) ~= nil and is_near(first.value, 100 * found))
 end
 
 return figures

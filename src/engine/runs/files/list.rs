@@ -8,77 +8,20 @@ use std::time::SystemTime;
 
 use super::folder::OpenFolder;
 use super::index::{JournalState, RunIndex};
-use super::summary::RunSummary;
-use super::{LockedRun, RUNS, Runs, check_name};
+use super::{RUNS, RunFolder};
 use crate::engine::run_records::{OpenRecords, Origin};
-use crate::error::{Code, Failure, Result};
-use crate::journal::lines::{EndRecord, OpenRecord};
+use crate::engine::runs::ListedRun;
+use crate::engine::runs::summary::RunSummary;
+use crate::error::{Failure, Result};
 use crate::journal::reader;
-use crate::model::event::EndStatus;
 
 /// The pieces in which a journal is read to find its first line, in bytes, and the longest first line.
 const PIECE: usize = 4 << 10;
 const LONGEST_FIRST_LINE: usize = 1 << 20;
 
-/// What a list tells of a run.
-pub struct ListedRun {
-    pub id: String,
-    pub summary: RunSummary,
-    /// Whether a process has it locked now.
-    pub busy: bool,
-    pub origin: Origin,
-    /// The user's words for it.
-    pub tags: BTreeSet<String>,
-    /// Why its journal cannot be read, if so.
-    pub failure: Option<Failure>,
-}
-
-impl ListedRun {
-    /// What it is doing, in one word.
-    pub fn status(&self) -> &'static str {
-        match (&self.failure, self.busy, self.summary.end) {
-            (Some(_), _, _) => "broken",
-            (None, true, _) => "running",
-            (None, false, Some(status)) => status.name(),
-            (None, false, None) => "stopped",
-        }
-    }
-
-    /// Tells whether somebody or something may be waiting for it: it is running, or lacks an answer, a quota or budget.
-    pub fn is_alive(&self) -> bool {
-        self.busy || self.summary.end == Some(EndStatus::Waiting)
-    }
-}
-
-impl Runs {
-    /// Returns all runs, oldest first.
-    pub fn list(&self) -> Vec<ListedRun> {
-        self.listed(self.ids())
-    }
-
-    /// Returns the run that began last.
-    pub fn newest(&self) -> Option<String> {
-        self.list().pop().map(|run| run.id)
-    }
-
-    /// Returns how a run that is there began and how far it came.
-    pub fn one(&self, id: &str) -> Option<ListedRun> {
-        self.listed(vec![id.to_owned()]).pop()
-    }
-
-    /// Returns the name of a run that is there.
-    ///
-    /// # Errors
-    ///
-    /// `usage` if it is no name of a run, `run-not-found` if there is no such run.
-    pub fn named(&self, id: &str) -> Result<String> {
-        check_name(id)?;
-        let missing = || Failure::new(Code::RunNotFound, format!("there is no run `{id}` here"));
-        self.is_run(id).then(|| id.to_owned()).ok_or_else(missing)
-    }
-
+impl RunFolder {
     /// Tells whether a process is at a run now.
-    pub fn is_busy(&self, id: &str) -> bool {
+    pub(super) fn is_locked(&self, id: &str) -> bool {
         let folder = OpenFolder::open(&self.workspace)
             .and_then(|workspace| RUNS.split('/').chain([id]).try_fold(workspace, |at, name| at.enter(name, None)));
         let journal = folder.and_then(|folder| folder.journal_to_read());
@@ -87,7 +30,7 @@ impl Runs {
 
     /// Returns these runs, oldest first: by the time in the first line, and within a second by when the folder was made.
     /// Names need not begin with a time.
-    pub(super) fn listed(&self, ids: Vec<String>) -> Vec<ListedRun> {
+    pub(super) fn look_at(&self, ids: Vec<String>) -> Vec<ListedRun> {
         let mut index = RunIndex::open(self.indexes.as_deref(), &self.workspace);
         let records = self.records.open();
         let canonical = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
@@ -103,6 +46,7 @@ impl Runs {
                 busy: false,
                 tags: BTreeSet::new(),
                 origin: Origin::Foreign("its journal cannot be read".to_owned()),
+                stored: None,
                 failure: Some(failure),
             })
         });
@@ -116,7 +60,7 @@ impl Runs {
     }
 
     fn made(&self, id: &str) -> Option<SystemTime> {
-        let journal = || self.journal(id).symlink_metadata().and_then(|found| found.modified());
+        let journal = || self.path(id).symlink_metadata().and_then(|found| found.modified());
         let folder = self.folder.join(id).symlink_metadata().and_then(|found| found.created());
         folder.or_else(|_| journal()).ok()
     }
@@ -128,7 +72,7 @@ impl Runs {
         index: &mut RunIndex,
         (records, canonical): (&OpenRecords<'_>, &Path),
     ) -> Result<ListedRun> {
-        let path = self.journal(id);
+        let path = self.path(id);
         let failed = |error: std::io::Error| Failure::io(&path, "read", &error);
         let state = JournalState::of(journal).map_err(failed)?;
         let first_line = first_line(journal).map_err(failed)?;
@@ -146,16 +90,7 @@ impl Runs {
                 (summary, failure)
             }
         };
-        Ok(ListedRun { id: id.to_owned(), summary, busy, origin, tags: BTreeSet::new(), failure })
-    }
-
-    /// Keeps the summary of a run whose last line this process has just written.
-    pub fn note_end(&self, run: &LockedRun, open: &OpenRecord, end: &EndRecord) {
-        // A time of its own, finer than what a clock gives to files, so that a later change is seen whenever it comes.
-        let _ = run.file.set_modified(SystemTime::now());
-        if let Ok(state) = JournalState::of(&run.file) {
-            RunIndex::append(self.indexes.as_deref(), &self.workspace, (&run.id, state, RunSummary::at_end(open, end)));
-        }
+        Ok(ListedRun { id: id.to_owned(), summary, busy, origin, tags: BTreeSet::new(), stored: None, failure })
     }
 }
 

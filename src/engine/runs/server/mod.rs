@@ -1,0 +1,230 @@
+//! Runs of a team, on a server. Of each journal that is read there is a copy in the user's cache.
+
+mod answers;
+mod copies;
+mod hold;
+mod lines;
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use super::summary::RunSummary;
+use super::tags::TagFile;
+use super::{ListedRun, LockedRun, RunStore};
+use crate::engine::run_records::Origin;
+use crate::error::{Code, Failure, Result};
+use crate::host::attachments::AttachmentStore;
+use crate::host::ui::mailbox::AnswerStore;
+use crate::model::event::EndStatus;
+use crate::store::postgres::Server;
+use crate::store::postgres::runs::{Claim, StoredRun};
+use answers::ServerAnswers;
+use copies::Copies;
+use hold::Hold;
+
+/// What this process is to a server.
+#[derive(Clone, Debug)]
+pub(crate) struct Process {
+    /// A name that no other process has.
+    pub(crate) worker: String,
+    /// How the person is called who uses it.
+    pub(crate) person: String,
+    /// The run that a worker has taken and lets this process do: the worker holds it, and says what becomes of it.
+    pub(crate) given: Option<Claim>,
+    /// Where tags are kept, and copies of journals.
+    pub(crate) tags: PathBuf,
+    pub(crate) copies: PathBuf,
+}
+
+/// The runs of one workspace.
+pub(super) struct ServerRuns {
+    server: Server,
+    process: Process,
+    copies: Copies,
+    tags: TagFile,
+}
+
+impl ServerRuns {
+    pub(super) fn new(server: Server, process: Process) -> ServerRuns {
+        let place = PathBuf::from(format!("{}/{}", server.connection.shown, server.name));
+        let tags = TagFile::new(&process.tags, &place);
+        ServerRuns { copies: Copies::new(&process.copies, &place), server, process, tags }
+    }
+
+    fn found(&self, id: &str) -> Result<StoredRun> {
+        self.server.find(id)?.ok_or_else(|| Failure::new(Code::RunNotFound, format!("there is no run `{id}` here")))
+    }
+
+    fn is_given(&self, run: &StoredRun) -> bool {
+        self.process.given.is_some_and(|given| given.run == run.id)
+    }
+
+    fn origin_of(&self, run: &StoredRun) -> Result<Origin> {
+        // A worker acts for whoever began the run, as far as it was told that it may.
+        if self.is_given(run) || run.began_by == self.server.workspace()?.me {
+            return Ok(Origin::Own);
+        }
+        let who = if run.began_as.is_empty() { &run.began_by } else { &run.began_as };
+        Ok(Origin::Foreign(format!("{who} began it")))
+    }
+
+    fn listed_run(&self, run: StoredRun, tags: &mut super::tags::Tags) -> Result<ListedRun> {
+        let origin = self.origin_of(&run)?;
+        let (summary, failure) = match serde_json::from_str::<RunSummary>(&run.summary) {
+            Ok(summary) => (summary, None),
+            Err(error) => {
+                let message = format!("the store's summary of run {} cannot be read: {error}", run.name);
+                (
+                    RunSummary { flow: run.flow.clone(), started: run.began.clone(), ..RunSummary::default() },
+                    Some(message),
+                )
+            }
+        };
+        let failure = failure.map(|message| Failure::new(Code::StoreVersion, message).hint("a newer nietz wrote it"));
+        Ok(ListedRun {
+            tags: tags.remove(&run.name).unwrap_or_default(),
+            busy: run.status == "running",
+            stored: Some(run.status),
+            id: run.name,
+            summary,
+            origin,
+            failure,
+        })
+    }
+}
+
+impl RunStore for ServerRuns {
+    fn create(&self, id: &str) -> Result<LockedRun> {
+        if self.server.find(id)?.is_some() {
+            return Err(Failure::new(Code::Usage, format!("there is a run {id} already"))
+                .hint(format!("go on with it: nietz resume {id}")));
+        }
+        let hold = Hold::new(self.server.clone(), self.process.clone(), id, Arc::new(OnceLock::new()));
+        Ok(LockedRun { id: id.to_owned(), journal: self.copies.path(id), held: Box::new(hold) })
+    }
+
+    fn lock(&self, id: &str) -> Result<LockedRun> {
+        let run = self.found(id)?;
+        if run.status == "done" {
+            let hold =
+                Hold::new(self.server.clone(), self.process.clone(), id, Arc::new(OnceLock::new())).over(&run.status);
+            let journal = self.copies.bring_up(&self.server, &run)?;
+            return Ok(LockedRun { id: id.to_owned(), journal, held: Box::new(hold) });
+        }
+        let claim = match self.process.given.filter(|given| given.run == run.id) {
+            Some(given) => given,
+            None => self.server.hold(run.id, &self.process.worker)?,
+        };
+        let hold = Hold::new(self.server.clone(), self.process.clone(), id, Arc::new(OnceLock::from(claim)));
+        hold.beat(claim)?;
+        // The claim is taken: what is there now is all that there is.
+        let journal = self.copies.bring_up(&self.server, &run)?;
+        Ok(LockedRun { id: id.to_owned(), journal, held: Box::new(hold) })
+    }
+
+    fn discard(&self, run: LockedRun) {
+        let LockedRun { id, held, .. } = run;
+        drop(held);
+        // What cannot be removed stays and is listed.
+        let _ = self.remove(&id);
+    }
+
+    fn remove(&self, id: &str) -> Result<()> {
+        let Some(run) = self.server.find(id)? else { return Ok(()) };
+        self.server.remove(run.id)?;
+        self.tags.forget(id);
+        self.copies.remove(id);
+        Ok(())
+    }
+
+    fn sweep(&self) {}
+
+    fn tag(&self, id: &str, more: &[String], less: &[String]) -> Result<BTreeSet<String>> {
+        self.tags.change(id, more, less)
+    }
+
+    /// The server knows who begins a run.
+    fn note_own(&self, _: &str, _: &[u8], _: &[&str]) -> Result<Option<File>> {
+        Ok(None)
+    }
+
+    fn origin(&self, id: &str, _: &[u8]) -> Origin {
+        self.found(id).and_then(|run| self.origin_of(&run)).unwrap_or_else(|failure| Origin::Foreign(failure.message))
+    }
+
+    fn ids(&self) -> Result<Vec<String>> {
+        self.server.names()
+    }
+
+    /// Whoever takes a run in counts as who began it, so that only their own can be gone on with.
+    fn import(&self, id: &str, lines: &[u8], own: bool) -> Result<()> {
+        let (summary, failure) = RunSummary::read(Path::new(id), lines);
+        failure.map_or(Ok(()), Err)?;
+        let status = match summary.end {
+            Some(EndStatus::Done) => "done",
+            Some(EndStatus::Failed) => "failed",
+            _ => "stopped",
+        };
+        if !own && status != "done" {
+            return Err(Failure::new(
+                Code::RunForeign,
+                format!("the run {id} is not done, and would be yours to go on with"),
+            )
+            .hint("if you trust what its first line grants and names: --own"));
+        }
+        let text = String::from_utf8_lossy(lines);
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let of = serde_json::to_string(&summary).map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
+        self.server.keep(id, &summary.flow, status, &lines, &of).map(drop)
+    }
+
+    fn has(&self, id: &str) -> Result<bool> {
+        Ok(self.server.find(id)?.is_some())
+    }
+
+    fn is_busy(&self, id: &str) -> Result<bool> {
+        Ok(self.server.find(id)?.is_some_and(|run| run.status == "running"))
+    }
+
+    fn listed(&self, ids: Vec<String>) -> Result<Vec<ListedRun>> {
+        let runs: Vec<StoredRun> = match ids.as_slice() {
+            [one] => self.server.find(one)?.into_iter().collect(),
+            _ => {
+                let wanted: HashSet<&String> = ids.iter().collect();
+                self.server.all()?.into_iter().filter(|run| wanted.contains(&run.name)).collect()
+            }
+        };
+        // Without them a list is a list all the same; whoever changes them is told what is wrong with their file.
+        let mut tags = self.tags.read().unwrap_or_default();
+        runs.into_iter().map(|run| self.listed_run(run, &mut tags)).collect()
+    }
+
+    fn folder(&self) -> &Path {
+        self.copies.folder()
+    }
+
+    fn journal(&self, id: &str) -> Result<PathBuf> {
+        match self.server.find(id)? {
+            Some(run) => self.copies.bring_up(&self.server, &run),
+            None => Ok(self.copies.missing(id)),
+        }
+    }
+
+    fn attachments(&self, id: &str) -> AttachmentStore {
+        attachments(&self.server, id)
+    }
+
+    fn answers(&self, id: &str) -> Arc<dyn AnswerStore> {
+        Arc::new(ServerAnswers::new(self.server.clone(), id, self.process.clone()))
+    }
+}
+
+/// Returns where the images and PDFs of a run are: with who began it, or begins it now.
+fn attachments(server: &Server, id: &str) -> AttachmentStore {
+    // A server that does not say it refuses what follows, too.
+    let began_by = server.find(id).ok().flatten().map(|run| run.began_by);
+    let me = || server.workspace().map(|workspace| workspace.me.clone()).unwrap_or_default();
+    AttachmentStore::on_server(server.clone(), &began_by.unwrap_or_else(me), id)
+}

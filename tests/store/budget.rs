@@ -1,0 +1,78 @@
+//! The promise: what a team may use in a day is set aside in the transaction of the call's own line.
+
+use std::sync::Barrier;
+
+use super::{held, lines};
+use crate::support::postgres;
+
+const SPENT: &str = "SELECT calls, tokens, cost, reserved_calls, reserved_tokens, reserved_cost FROM nietz.spent";
+
+#[test]
+fn a_call_is_reserved_with_its_intent_and_counted_with_its_outcome() {
+    let Some(database) = postgres::database() else { return };
+    let mut session = database.session();
+    let (run, claim) = held(&mut session, "r1");
+    session.get("SELECT nietz.set_budget(1, 10, 1000, 1.0)");
+    let reserve = |key: &str, tokens: u32| {
+        format!("[{{\"key\": \"{key}\", \"calls\": 1, \"tokens\": {tokens}, \"cost\": 0.25}}]")
+    };
+    let append = |seq: u32, line: &str, money: &str| {
+        format!("SELECT nietz.append({run}, {claim}, {seq}, '{{{line}}}', '{money}')")
+    };
+    for _ in 0..2 {
+        session.get(&append(2, "intent", &reserve("a", 400)));
+        assert_eq!(session.get(SPENT), "0|0|0|1|400|0.25", "also when it is sent again");
+    }
+    assert_eq!(session.say(&append(3, "intent", &reserve("b", 601))), Err("NZ005".to_owned()));
+    assert_eq!(lines(&mut session, &run), "open,intent", "without its reservation there is no intent");
+    session.get(&append(3, "intent", &reserve("b", 600)));
+    let used = "[{\"key\": \"a\", \"calls\": 1, \"tokens\": 30, \"cost\": 0.01, \"used\": true}]";
+    for _ in 0..2 {
+        session.get(&append(4, "outcome", used));
+        assert_eq!(session.get(SPENT), "1|30|0.01|1|600|0.25");
+    }
+    // Whoever goes on makes the call again, and reserves it again.
+    session.get(&format!("SELECT nietz.release({run}, {claim})"));
+    assert_eq!(session.get(SPENT), "1|30|0.01|0|0|0.00");
+}
+
+#[test]
+fn many_runs_at_once_stay_within_it() {
+    let Some(database) = postgres::database() else { return };
+    let mut owner = database.session();
+    owner.get("SELECT nietz.set_budget(1, 20, NULL, NULL)");
+    let runs: Vec<(String, String)> = (0..8).map(|at| held(&mut owner, &format!("r{at}"))).collect();
+    let all = Barrier::new(runs.len());
+    let made: usize = std::thread::scope(|scope| {
+        let each: Vec<_> = runs
+            .iter()
+            .map(|(run, claim)| {
+                let (database, all) = (&database, &all);
+                scope.spawn(move || {
+                    let mut session = database.session();
+                    all.wait();
+                    let mut made = 0;
+                    let mut seq = 2;
+                    while seq < 40 {
+                        let money = "[{\"key\": \"c\", \"calls\": 1, \"tokens\": 1, \"cost\": 0}]";
+                        let call = format!("SELECT nietz.append({run}, {claim}, {seq}, '{{i}}', '{money}')");
+                        match session.say(&call) {
+                            Ok(_) => made += 1,
+                            Err(code) => {
+                                assert_eq!(code, "NZ005");
+                                break;
+                            }
+                        }
+                        let used = money.replace("}]", ", \"used\": true}]");
+                        session.get(&format!("SELECT nietz.append({run}, {claim}, {}, '{{o}}', '{used}')", seq + 1));
+                        seq += 2;
+                    }
+                    made
+                })
+            })
+            .collect();
+        each.into_iter().map(|one| one.join().expect("it does not panic")).sum()
+    });
+    assert!((13..=20).contains(&made), "{made} calls of 20, of which up to seven were set aside at the last moment");
+    assert_eq!(owner.get("SELECT calls, reserved_calls FROM nietz.spent"), format!("{made}|0"));
+}

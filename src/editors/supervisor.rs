@@ -416,14 +416,14 @@ impl Process {
         if !state.over {
             return Standing::Running;
         }
-        let last = state.events.last().filter(|event| event["type"] == "run_ended");
-        let ended = last.map_or_else(
-            || {
-                let failure = told(&state.told);
-                json!({ "type": "run_ended", "status": "failed", "failure": failure })
-            },
-            |event| (**event).clone(),
-        );
+        let ended = match state.events.last().filter(|event| event["type"] == "run_ended") {
+            Some(event) => (**event).clone(),
+            // It was killed: what is recorded is kept, and the run can go on.
+            None if state.told.trim().is_empty() => json!({ "type": "run_ended", "status": "interrupted", "failure": {
+                "code": Code::Interrupted.name(), "message": "its process was ended from outside",
+            } }),
+            None => json!({ "type": "run_ended", "status": "failed", "failure": told(&state.told) }),
+        };
         Standing::Ended(ended)
     }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, data};
 use super::{journal, talk};
+use crate::support::kills::points;
 
 /// Who is killed at a question.
 #[derive(Clone, Copy, Debug)]
@@ -76,5 +77,40 @@ fn kill_run(env: &crate::support::env::Env) {
             let id = process.file_name();
             std::process::Command::new("kill").arg("-KILL").arg(id).status().ok();
         }
+    }
+}
+
+/// The run is killed after a line of its journal while the client looks on; another client goes on with it.
+#[test]
+fn a_run_that_is_killed_after_any_line_asks_and_pays_for_nothing_twice() {
+    const LINES: u64 = 14;
+    let played = |killed: Option<u64>| {
+        let (server, env) = talk();
+        let mut env = env.var("NIETZ_RUN", "r1");
+        if let Some(line) = killed {
+            env = env.var("NIETZ_FAULT", &format!("kill@{line}"));
+        }
+        let mut client = Client::legacy(&env, &[], true);
+        client.answers = [json!("red"), json!("milk"), json!(false)].into();
+        let begun = client.call("flow_talk", json!({ "about": "tea" }));
+        if begun["structuredContent"]["status"] != "done" {
+            let (answers, forms) = (std::mem::take(&mut client.answers), client.forms.len());
+            client.leave();
+            let env = env.without("NIETZ_FAULT");
+            client = Client::legacy(&env, &[], true);
+            client.answers = answers;
+            let done = client.call("resume", json!({ "run": "r1" }));
+            assert_eq!(data(&done, "status"), "done", "{killed:?}: {done}");
+            assert_eq!(client.forms.len() + forms, 3, "{killed:?}: each question is asked once");
+            assert_eq!(server.chats(), 2, "{killed:?}");
+            return outcomes(&journal(&env, "r1"));
+        }
+        assert_eq!(server.chats(), 2, "{killed:?}");
+        outcomes(&journal(&env, "r1"))
+    };
+    let whole = played(None);
+    // Before the second line nothing is there to go on with.
+    for line in points(LINES, 5).into_iter().filter(|line| *line > 1) {
+        assert_eq!(played(Some(line)), whole, "killed after line {line}");
     }
 }

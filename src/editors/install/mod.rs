@@ -240,7 +240,10 @@ impl Change {
     pub(crate) fn make(&self) -> Result<()> {
         let failed = |doing: &str, error: std::io::Error| Failure::io(&self.path, doing, &error);
         let Some(after) = &self.after else {
-            return std::fs::remove_file(&self.path).map_err(|error| failed("remove", error));
+            std::fs::remove_file(&self.path).map_err(|error| failed("remove", error))?;
+            // A folder that held nothing else goes, too; any other stays.
+            let _ = self.path.parent().map(std::fs::remove_dir);
+            return Ok(());
         };
         if let Some(folder) = self.path.parent() {
             std::fs::create_dir_all(folder).map_err(|error| failed("make the folder of", error))?;

@@ -447,6 +447,7 @@ fn runs(shared: &Shared, arguments: &Map<String, Value>) -> Result<CallToolResul
         if status.is_none_or(|status| run.status() == status) {
             let cost = run.summary.cost.filter(|cost| *cost > 0.0).map(budget::dollars_with_sign).unwrap_or_default();
             let shown = [run.id.as_str(), run.summary.flow.as_str(), run.status(), &run.summary.started, &cost];
+            let shown: Vec<&str> = shown.into_iter().filter(|part| !part.is_empty()).collect();
             rows.push(format!("- {}: {}", clean(&shown.join(" · ")), excerpt(&run.summary.topic)));
         }
     }

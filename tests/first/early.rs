@@ -105,3 +105,12 @@ return nietz.flow { name = "own", summary = "s", run = function() template.text(
     let ended = env.nietz(["test", "--record", "own", "--name", "bad"]).go().exits(1);
     assert!(!ended.stderr.contains("resume with"), "{}", ended.stderr);
 }
+
+#[test]
+fn a_configuration_that_is_wrong_is_invalid_for_check_as_every_file_is() {
+    let env = Env::new().flow("tea", FLOW).file("nietz.yaml", "models: 3\n");
+    assert!(env.nietz(["check", "nietz.yaml"]).go().exits(4).stdout.contains("nietz.yaml:1:9"));
+    // It is told, whatever is checked, and ends every other verb.
+    assert!(env.nietz(["check", "flows/tea.lua"]).go().exits(4).stderr.contains("error[config-invalid]"));
+    env.nietz(["flows"]).go().exits(1);
+}

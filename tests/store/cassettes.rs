@@ -24,7 +24,8 @@ fn all_cassettes_of_the_bundled_flows_play_on_the_server() {
         let (run, flow) = (open["run"].as_str().expect("it has a name"), open["flow"].as_str().expect("it has a flow"));
         let database = server.database();
         // All but its last line: as one that somebody stopped there, it is taken to its end from what is recorded.
-        let kept = recorded.lines.iter().rposition(|line| line["is"].get("end").is_some()).expect("it was taken to its end");
+        let kept =
+            recorded.lines.iter().rposition(|line| line["is"].get("end").is_some()).expect("it was taken to its end");
         let rows: Vec<String> = text.lines().take(kept).map(|line| format!("$line${line}$line$")).collect();
         let summary =
             format!("{{\"flow\": \"{flow}\", \"topic\": \"\", \"started\": \"\", \"calls\": 0, \"usage\": {{}}}}");

@@ -10,6 +10,8 @@ use crate::cli::grants::{GrantArgs, ReadArgs, with_grant_options};
 use crate::cli::texts::TextReader;
 use crate::cli::{commands, named, output, params};
 use crate::error::{Code, Exit, Failure, Result};
+#[cfg(feature = "postgres")]
+use crate::lua::manifest::Manifest;
 use crate::model::choice::RunEfforts;
 use crate::model::command::Grants;
 use crate::model::text::{clean, shell};
@@ -39,36 +41,88 @@ struct HostArgs {
     plan: bool,
     #[command(flatten)]
     budget: BudgetArgs,
-    #[cfg(feature = "postgres")]
-    #[command(flatten)]
-    queue: QueueArgs,
 }
 
-/// How a run is left to a worker.
+/// How a run is left to a worker. These words are nietz's before the flow's name, and behind it where the flow has no param of that
+/// name.
 #[cfg(feature = "postgres")]
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct QueueArgs {
     /// Leave the run to a worker of the store, and end
-    #[arg(long, global = true)]
+    #[arg(long)]
     pub queue: bool,
-    /// Leave it to a worker that has this tag
-    #[arg(long, value_name = "TAG", global = true, requires = "queue")]
+    /// With --queue: leave it to a worker that has this tag
+    #[arg(long, value_name = "TAG")]
     pub tag: Option<String>,
-    /// Not before this time: 2026-11-30T06:00:00Z, with the offset of your zone in place of Z
-    #[arg(long, value_name = "TIME", global = true, requires = "queue")]
+    /// With --queue: not before this time, such as 2026-11-30T06:00:00Z
+    #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
-    /// Wait until it is over, and end as it does
-    #[arg(long, global = true, requires = "queue")]
+    /// With --queue: wait until it is over, and end as it does
+    #[arg(long)]
     pub wait: bool,
+}
+
+#[cfg(feature = "postgres")]
+impl QueueArgs {
+    /// Takes its words out of a command line whose word `at` is the flow.
+    fn take(rest: &mut Vec<String>, mut at: usize, manifest: &Manifest) -> Result<QueueArgs> {
+        let mut found = QueueArgs::default();
+        let mut next = 0;
+        let actions = || std::iter::once(&manifest.main).chain(manifest.commands.values());
+        while let Some(word) = rest.get(next).filter(|word| *word != "--") {
+            let (name, attached) = match word.split_once('=') {
+                Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+                None => (word.clone(), None),
+            };
+            let of_flow =
+                || next > at && actions().any(|action| action.params.contains_key(name.trim_start_matches("--")));
+            let takes_value = match name.as_str() {
+                "--queue" | "--wait" if attached.is_none() && !of_flow() => false,
+                "--tag" | "--at" if !of_flow() => true,
+                _ => {
+                    next += 1;
+                    continue;
+                }
+            };
+            let (value, words) = match (takes_value, attached) {
+                (true, None) => (rest.get(next + 1).cloned(), 2),
+                (_, attached) => (attached, 1),
+            };
+            if takes_value && value.is_none() {
+                return Err(Failure::new(Code::Usage, format!("{name} needs a value")));
+            }
+            match name.as_str() {
+                "--queue" => found.queue = true,
+                "--wait" => found.wait = true,
+                "--tag" => found.tag = value,
+                _ => found.at = value,
+            }
+            rest.drain(next..next + words);
+            at = if next < at { at - words } else { at };
+        }
+        if !found.queue && (found.wait || found.tag.is_some() || found.at.is_some()) {
+            return Err(Failure::new(Code::Usage, "--tag, --at and --wait say how a run is queued").hint("add --queue"));
+        }
+        Ok(found)
+    }
 }
 
 /// Loads the flow that the first plain word names, and parses its arguments. Returns `None` if no flow is named.
 pub(super) fn load_action(machine: &Machine, mut rest: Vec<String>) -> Result<Option<(Session, RunAction)>> {
     let Some(at) = flow_at(&rest) else { return Ok(None) };
-    let wanted = rest.remove(at);
-    let located = resolve::flow(&wanted, &machine.workspace, &machine.packs())?;
+    let located = resolve::flow(&rest[at], &machine.workspace, &machine.packs())?;
     let session = Session::load(machine, located)?;
+    #[cfg(feature = "postgres")]
+    let queue = QueueArgs::take(&mut rest, at, &session.flow.manifest)?;
+    let Some(at) = flow_at(&rest) else { return Ok(None) };
+    let wanted = rest.remove(at);
     let action = parse_action(machine, &wanted, &session, rest)?;
+    #[cfg(feature = "postgres")]
+    if queue.queue
+        && let RunAction::Run(begin, front) = action
+    {
+        return Ok(Some((session, RunAction::Queue(begin, front, queue))));
+    }
     Ok(Some((session, action)))
 }
 
@@ -175,10 +229,6 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
         replay_source: None,
         kept: true,
     };
-    #[cfg(feature = "postgres")]
-    if of_host.queue.queue && !of_host.plan {
-        return Ok(RunAction::Queue(Box::new(begin), of_host.front, of_host.queue));
-    }
     let action = if of_host.plan { RunAction::Plan } else { RunAction::Run };
     Ok(action(Box::new(begin), of_host.front))
 }
@@ -202,6 +252,8 @@ fn flow_at(rest: &[String]) -> Option<usize> {
         return Some(0);
     }
     let all = with_grant_options(command("nietz run", ""));
+    #[cfg(feature = "postgres")]
+    let all = QueueArgs::augment_args(all);
     let takes_value = |word: &str| {
         let mut options = all.get_arguments().filter(|option| option.get_action().takes_values());
         options.any(|option| word.strip_prefix("--").is_some_and(|name| option.get_long() == Some(name)))
@@ -232,5 +284,10 @@ pub(super) fn command(name: &str, flow: &'static str) -> Command {
             .global(true)
             .help("Work for this folder"),
     );
-    if flow.is_empty() { command } else { command.arg(Arg::new("FLOW").required(true)) }
+    if flow.is_empty() {
+        return command;
+    }
+    #[cfg(feature = "postgres")]
+    let command = QueueArgs::augment_args(command);
+    command.arg(Arg::new("FLOW").required(true))
 }

@@ -1,5 +1,6 @@
 //! `nietz run --queue`: leaves a run to the workers of a store, and waits for it where that is wanted.
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
@@ -53,29 +54,29 @@ fn wait(
     json: bool,
     heard: &std::sync::mpsc::Receiver<String>,
 ) -> Result<Exit> {
-    let mut told = String::new();
+    let mut told: BTreeSet<String> = BTreeSet::new();
     loop {
         let found =
             server.find(run)?.ok_or_else(|| Failure::new(Code::RunNotFound, format!("the run {run} is gone")))?;
         match found.status.as_str() {
             "done" | "failed" | "cancelled" => return over(machine, run, &found.status, &found.summary, json),
-            status if told != found.questions || status == "stuck" && told != "stuck" => {
+            status => {
                 let questions: Vec<serde_json::Value> = serde_json::from_str(&found.questions).unwrap_or_default();
                 for question in &questions {
-                    let (id, prompt) =
-                        (question["id"].as_str().unwrap_or_default(), question["prompt"].as_str().unwrap_or_default());
-                    output::print_status(&format!(
-                        "{run} asks [{}] {}: nietz answer {run} …\n",
-                        line(id),
-                        excerpt(prompt)
-                    ));
+                    let text = |name: &str| question[name].as_str().unwrap_or_default().to_owned();
+                    if told.insert(text("key")) {
+                        let (id, prompt) = (text("id"), text("prompt"));
+                        output::print_status(&format!(
+                            "{run} asks [{}] {}: nietz answer {run} …\n",
+                            line(&id),
+                            excerpt(&prompt)
+                        ));
+                    }
                 }
-                if status == "stuck" {
+                if status == "stuck" && told.insert(status.to_owned()) {
                     output::print_status(&format!("{run} is stuck: no worker came to an end with it\n"));
                 }
-                told = if status == "stuck" { "stuck".to_owned() } else { found.questions };
             }
-            _ => {}
         }
         match heard.recv_timeout(POLL) {
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}

@@ -3,6 +3,7 @@
 //! The journal says what was sent, and is not made larger by it. What is read back is held against its digest, so that a
 //! file is sent as it was when the run was given it, or not at all.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,16 +23,96 @@ const MOST_KEPT: u64 = 256 << 20;
 const PRIVATE_FOLDER: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
 
-/// Where a run keeps its images and PDFs. Without a folder nothing is kept: so it is where no model is called.
+/// Where a run keeps its images and PDFs. Without a place nothing is kept: so it is where no model is called.
 #[derive(Clone, Debug, Default)]
 pub struct AttachmentStore {
-    folder: Option<Arc<Path>>,
+    place: Option<Arc<dyn FilePlace>>,
+}
+
+/// Where the files of one run are, by the digests of their bytes.
+trait FilePlace: fmt::Debug + Send + Sync {
+    fn read(&self, digest: Digest) -> Result<Option<Vec<u8>>>;
+    /// Returns all that are there, each with its length in bytes.
+    fn list(&self) -> Result<Vec<(Digest, u64)>>;
+    fn write(&self, digest: Digest, bytes: &[u8]) -> Result<()>;
+}
+
+/// A folder beside the journal.
+#[derive(Debug)]
+struct FileFolder(PathBuf);
+
+/// A server that has the run.
+#[cfg(feature = "postgres")]
+#[derive(Debug)]
+struct ServerFiles {
+    server: crate::store::postgres::Server,
+    /// The role of who began the run.
+    scope: String,
+    run: String,
+}
+
+impl FilePlace for FileFolder {
+    fn read(&self, digest: Digest) -> Result<Option<Vec<u8>>> {
+        disk::read(&self.0.join(digest.to_string()), Links::NotLast, media::LARGEST)
+    }
+
+    fn list(&self) -> Result<Vec<(Digest, u64)>> {
+        let entries = match std::fs::read_dir(&self.0) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|error| Failure::io(&self.0, "list", &error))?,
+        };
+        let entry = |entry: std::fs::DirEntry| {
+            Some((Digest::parse(entry.file_name().to_str()?)?, entry.metadata().ok()?.len()))
+        };
+        Ok(entries.flatten().filter_map(entry).collect())
+    }
+
+    fn write(&self, digest: Digest, bytes: &[u8]) -> Result<()> {
+        make(&self.0)?;
+        let path = self.0.join(digest.to_string());
+        TempFile::with_mode(&path, bytes, PRIVATE_FILE)?.publish(&path)
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl ServerFiles {
+    fn folder(&self) -> String {
+        format!(".nietz/files/{}/", self.run)
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl FilePlace for ServerFiles {
+    fn read(&self, digest: Digest) -> Result<Option<Vec<u8>>> {
+        self.server.document(&self.scope, &format!("{}{digest}", self.folder()))
+    }
+
+    fn list(&self) -> Result<Vec<(Digest, u64)>> {
+        let folder = self.folder();
+        let known = self.server.documents(&self.scope, &folder)?;
+        let file = |(path, stamp): (String, String)| {
+            Some((Digest::parse(&path[folder.len()..])?, stamp.rsplit(' ').next()?.parse().ok()?))
+        };
+        Ok(known.into_iter().filter_map(file).collect())
+    }
+
+    fn write(&self, digest: Digest, bytes: &[u8]) -> Result<()> {
+        let path = format!("{}{digest}", self.folder());
+        let of = blake3::hash(bytes).to_hex().to_string();
+        self.server.save_document((&self.scope, &path), (bytes, &of), None, None)
+    }
 }
 
 impl AttachmentStore {
     /// Keeps the files of the run that has this folder for itself.
     pub fn in_run(folder: &Path) -> AttachmentStore {
-        AttachmentStore { folder: Some(folder.join(FOLDER).into()) }
+        AttachmentStore { place: Some(Arc::new(FileFolder(folder.join(FOLDER)))) }
+    }
+
+    /// Keeps the files of a run that is on a server, for the runs of who began it: a role.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn on_server(server: crate::store::postgres::Server, scope: &str, run: &str) -> AttachmentStore {
+        AttachmentStore { place: Some(Arc::new(ServerFiles { server, scope: scope.to_owned(), run: run.to_owned() })) }
     }
 
     /// Keeps a file. It is on the disk when this returns.
@@ -39,22 +120,19 @@ impl AttachmentStore {
     /// # Errors
     ///
     /// `request-invalid` if the run's files become too large, `path-refused` if something else is in their place,
-    /// `disk-failed` if the disk refuses.
+    /// `disk-failed` if the disk refuses, and those of a server.
     pub fn put(&self, bytes: &[u8]) -> Result<()> {
-        let Some(folder) = &self.folder else { return Ok(()) };
+        let Some(place) = &self.place else { return Ok(()) };
         let digest = Digest::of(bytes);
-        if read(folder, digest)?.is_some_and(|kept| Digest::of(&kept) == digest) {
+        if place.read(digest)?.is_some_and(|kept| Digest::of(&kept) == digest) {
             return Ok(());
         }
-        make(folder)?;
-        let sizes = std::fs::read_dir(folder).map_err(|error| Failure::io(folder, "list", &error))?;
-        let kept: u64 = sizes.flatten().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum();
+        let kept: u64 = place.list()?.iter().map(|(_, length)| length).sum();
         if kept.saturating_add(bytes.len() as u64) > MOST_KEPT {
             let message = format!("the images and PDFs of this run have more than {} MB", MOST_KEPT >> 20);
             return Err(Failure::new(Code::RequestInvalid, message).hint("attach fewer of them, or smaller ones"));
         }
-        let path = folder.join(digest.to_string());
-        TempFile::with_mode(&path, bytes, PRIVATE_FILE)?.publish(&path)
+        place.write(digest, bytes)
     }
 
     /// Keeps what another run has kept, for a run that takes outcomes from it. What is not what its name says is left out.
@@ -63,10 +141,9 @@ impl AttachmentStore {
     ///
     /// Those of [`AttachmentStore::put`].
     pub fn take_from(&self, other: &AttachmentStore) -> Result<()> {
-        let Some(folder) = other.folder.as_deref() else { return Ok(()) };
-        let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-        for digest in names.filter_map(|name| Digest::parse(name.to_str()?)) {
-            let found = read(folder, digest).ok().flatten().filter(|bytes| Digest::of(bytes) == digest);
+        let Some(place) = &other.place else { return Ok(()) };
+        for (digest, _) in place.list()? {
+            let found = place.read(digest).ok().flatten().filter(|bytes| Digest::of(bytes) == digest);
             found.map_or(Ok(()), |bytes| self.put(&bytes))?;
         }
         Ok(())
@@ -83,7 +160,7 @@ impl AttachmentStore {
                 .hint("give it again: `nietz fork RUN --set attach=FILE`, or a run of its own")
         };
         let digest = Digest::parse(&attachment.digest).ok_or_else(|| changed("has no digest"))?;
-        let kept = self.folder.as_deref().map_or(Ok(None), |folder| read(folder, digest))?;
+        let kept = self.place.as_ref().map_or(Ok(None), |place| place.read(digest))?;
         let bytes = kept.ok_or_else(|| changed("is not kept beside the journal of this run"))?;
         if Digest::of(&bytes) != digest {
             return Err(changed("has changed since this run was given it"));
@@ -94,10 +171,6 @@ impl AttachmentStore {
         attachment.data = Some(FileBytes(bytes.into()));
         Ok(())
     }
-}
-
-fn read(folder: &Path, digest: Digest) -> Result<Option<Vec<u8>>> {
-    disk::read(&folder.join(digest.to_string()), Links::NotLast, media::LARGEST)
 }
 
 /// Makes the folder, for the user alone.

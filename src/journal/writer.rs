@@ -66,6 +66,16 @@ pub trait LineStore {
         Ok(())
     }
 
+    /// Tells whether model calls are held to what a team may use, beside the run's own limits.
+    fn is_limited(&self) -> bool {
+        false
+    }
+
+    /// Notes, to be written together with the next lines, what a call may use at most or has used of what a team may use.
+    fn spend(&mut self, money: Value) {
+        let _ = money;
+    }
+
     /// Returns what people call this journal.
     fn name(&self) -> String;
 }
@@ -247,6 +257,16 @@ impl JournalWriter {
     /// As [`JournalWriter::append`].
     pub fn begun(&mut self) -> Result<()> {
         self.store.begun()
+    }
+
+    /// Tells whether model calls are held to what a team may use.
+    pub fn is_limited(&self) -> bool {
+        self.store.is_limited()
+    }
+
+    /// Notes what a call may use at most or has used of what a team may use.
+    pub fn spend(&mut self, money: Value) {
+        self.store.spend(money);
     }
 
     /// Lets others see what the run asks now.

@@ -57,17 +57,11 @@ impl Session {
         person: &str,
         terms: &QueueTerms,
     ) -> Result<String> {
-        if !new_run.files.is_empty() {
-            return Err(Failure::new(
-                Code::Usage,
-                "a run with images or PDFs cannot be queued: they stay on this machine",
-            )
-            .hint("run it here, with the store: others can answer it all the same"));
-        }
         if self.flow.command(new_run.command.as_deref())?.reads_only {
             return Err(Failure::new(Code::Usage, "a command that only looks leaves no run: run it here"));
         }
         new_run.replay_source = None;
+        let files = std::mem::take(&mut new_run.files);
         let client = listening_client(machine, &FrontEndSlot::default())?;
         let runtime = runtime()?;
         let open = self.open_record(machine, &client, &runtime, new_run)?;
@@ -76,6 +70,9 @@ impl Session {
         let (first, texts) = open.folded();
         writer.append(&Record::Open(Box::new(first)))?;
         writer.append_texts(texts)?;
+        // They are there before the run is.
+        let attachments = machine.runs().attachments(&open.run);
+        files.iter().try_for_each(|bytes| attachments.put(bytes))?;
         let summary = RunSummary::begun(&open);
         let summary =
             serde_json::to_string(&summary).map_err(|error| Failure::new(Code::Internal, error.to_string()))?;

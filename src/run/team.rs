@@ -1,15 +1,26 @@
 //! Where runs and documents are kept, if that is a server of a team's, and how this process is known there.
 
+#[cfg(feature = "postgres")]
+use crate::disk::owner;
+#[cfg(feature = "postgres")]
+use crate::engine::runs::Runs;
+#[cfg(feature = "postgres")]
+use crate::engine::runs::server::Process;
 use crate::error::{Code, Failure, Result};
 use crate::host::documents::Store;
+#[cfg(feature = "postgres")]
+use crate::host::network::Network;
+#[cfg(feature = "postgres")]
+use crate::host::secret;
 use crate::run::config::{StoreConfig, StoreSettings};
 use crate::run::machine::Machine;
 use crate::store::address::{self, StoreAddress};
 #[cfg(feature = "postgres")]
-use crate::{
-    disk::owner, engine::runs::Runs, engine::runs::server::Process, host::network::Network, host::secret,
-    store::postgres::Server, store::postgres::connection::Connection, store::postgres::runs::Claim,
-};
+use crate::store::postgres::Server;
+#[cfg(feature = "postgres")]
+use crate::store::postgres::connection::Connection;
+#[cfg(feature = "postgres")]
+use crate::store::postgres::runs::Claim;
 
 /// The variable with the address of the store, and those by which a worker tells a process of its run and its workspace.
 pub(crate) const STORE: &str = "NIETZ_STORE";

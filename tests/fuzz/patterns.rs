@@ -281,6 +281,7 @@ fn collection(path: &str) -> Collection {
         index: Vec::new(),
         expects: Vec::new(),
         everywhere: false,
+        shared: false,
     }
 }
 

@@ -346,6 +346,16 @@ fn least_output(reply: &Value) -> u64 {
     (length(&reply["text"]) + calls.sum::<usize>()) as u64 / LONGEST_TOKEN
 }
 
+/// Returns how many tokens a call can use at most, and what that costs in US dollars, as far as its price is known.
+pub(crate) fn worst_case(
+    request: &ChatRequest,
+    conversation: &[Rc<HashedMessage>],
+    price: Option<Price>,
+) -> (u64, f64) {
+    let (input, reply) = (most_input(request, conversation), wanted_reply(request));
+    (input.saturating_add(reply), price.map_or(0.0, |price| price.most(input, reply)))
+}
+
 fn unknown_price(model: &str) -> Failure {
     Failure::new(Code::PriceUnknown, format!("there is a limit on cost, and what {model} costs is not known")).hint(
         format!("say it in config.yaml: models: {{ prices: {{ {model}: {{ input: …, output: … }} }} }}, in US dollars for a million tokens"),

@@ -126,7 +126,7 @@ impl HeldRun for Hold {
     }
 
     fn attachments(&self) -> AttachmentStore {
-        AttachmentStore::default()
+        super::attachments(&self.server, &self.run)
     }
 
     /// The server has it with the last line.

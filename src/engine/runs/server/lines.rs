@@ -25,6 +25,9 @@ pub(super) struct ServerLines {
     first: u64,
     pending: Vec<String>,
     length: usize,
+    /// Whether the team has limits, once that is known; and what is told of money with the next lines.
+    limited: std::cell::OnceCell<bool>,
+    money: Vec<Value>,
     /// Why nothing is written any more.
     broken: Option<Failure>,
     fault: Option<InjectedFault>,
@@ -38,7 +41,17 @@ struct WrittenLine<'a> {
 
 impl ServerLines {
     pub(super) fn new(hold: Hold, summary: RunSummary, fault: Option<InjectedFault>) -> ServerLines {
-        ServerLines { hold, summary, first: 0, pending: Vec::new(), length: 0, broken: None, fault }
+        ServerLines {
+            hold,
+            summary,
+            first: 0,
+            pending: Vec::new(),
+            length: 0,
+            limited: std::cell::OnceCell::new(),
+            money: Vec::new(),
+            broken: None,
+            fault,
+        }
     }
 
     fn push(&mut self, seq: u64, line: &[u8]) -> Result<()> {
@@ -72,6 +85,20 @@ impl ServerLines {
     fn flush(&mut self) -> Result<()> {
         if self.pending.is_empty() {
             return self.broken.clone().map_or(Ok(()), Err);
+        }
+        let money = std::mem::take(&mut self.money);
+        if let (false, Some(claim)) = (money.is_empty(), self.hold.claim.get().copied()) {
+            let text = json(&money)?;
+            let mut refused = None;
+            self.give(|own, first, lines| match own.hold.server.append_with(claim, first, lines, &text) {
+                // The lines stand all the same: what was asked is part of the run, and is asked again when there is room.
+                Err(failure) if failure.code == Code::BudgetUsedUp => {
+                    refused = Some(failure);
+                    own.hold.server.append(claim, first, lines)
+                }
+                done => done,
+            })?;
+            return refused.map_or(Ok(()), Err);
         }
         self.give(|own, first, lines| match own.hold.claim.get() {
             Some(claim) => own.hold.server.append(*claim, first, lines),
@@ -179,6 +206,17 @@ impl LineStore for ServerLines {
             self.hold.leave();
         }
         Ok(written)
+    }
+
+    fn is_limited(&self) -> bool {
+        // A server that does not say it is asked again with the next call; until then its own limits hold.
+        *self.limited.get_or_init(|| {
+            self.hold.server.budget().is_ok_and(|(limits, _)| limits.iter().any(|(_, limit)| limit.is_some()))
+        })
+    }
+
+    fn spend(&mut self, money: Value) {
+        self.money.push(money);
     }
 
     fn name(&self) -> String {

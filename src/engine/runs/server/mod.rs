@@ -212,11 +212,19 @@ impl RunStore for ServerRuns {
         }
     }
 
-    fn attachments(&self, _: &str) -> AttachmentStore {
-        AttachmentStore::default()
+    fn attachments(&self, id: &str) -> AttachmentStore {
+        attachments(&self.server, id)
     }
 
     fn answers(&self, id: &str) -> Arc<dyn AnswerStore> {
         Arc::new(ServerAnswers::new(self.server.clone(), id, self.process.clone()))
     }
+}
+
+/// Returns where the images and PDFs of a run are: with who began it, or begins it now.
+fn attachments(server: &Server, id: &str) -> AttachmentStore {
+    // A server that does not say it refuses what follows, too.
+    let began_by = server.find(id).ok().flatten().map(|run| run.began_by);
+    let me = || server.workspace().map(|workspace| workspace.me.clone()).unwrap_or_default();
+    AttachmentStore::on_server(server.clone(), &began_by.unwrap_or_else(me), id)
 }

@@ -1,6 +1,7 @@
 //! A save is all or nothing, never loses what somebody else wrote, and leaves no other files behind.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::json;
 

@@ -4,6 +4,8 @@
 //! writes the intent, lets the world perform the effect, writes the outcome and syncs it before the flow gets it. Nothing
 //! else calls an adapter.
 
+mod state;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,7 +13,7 @@ use std::time::Duration;
 use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 use serde_json::Value;
 
-use crate::engine::budget::Meter;
+use crate::engine::budget::{Meter, worst_case};
 use crate::engine::dialogue::Dialogue;
 use crate::engine::history::{DeliverySlot, History, RecordedState};
 use crate::engine::permitted::check_permitted;
@@ -20,15 +22,16 @@ use crate::engine::replay_source::ReplaySource;
 use crate::engine::world::{Heartbeat, World, chance};
 use crate::error::{Code, Failure, Result};
 use crate::journal::key::{EffectIdentity, EffectKey, EffectKeys, KeyMaker};
-use crate::journal::lines::{EffectRecord, EndRecord, GivenRecord, IntentRecord, OutcomeRecord, Record, ResumeRecord};
+use crate::journal::lines::{EndRecord, GivenRecord, OutcomeRecord, Record, ResumeRecord};
 use crate::journal::texts::PrefixDigests;
 use crate::journal::writer::{Ending, JournalWriter};
 use crate::model::budget::Spent;
 use crate::model::effect::chat::Chat;
-use crate::model::effect::{Effect, Recovery, ReplayDisplay};
+use crate::model::effect::{Effect, Recovery};
 use crate::model::event::Event;
 use crate::model::permission::Permissions;
 use crate::model::redact::{Cleaner, Redactor};
+use state::{EffectRequest, GateState, UnfinishedIntent};
 
 /// How the gate admits an effect.
 pub enum Admission {
@@ -74,34 +77,6 @@ pub struct Gate {
     cleaner: Cleaner,
     meter: Rc<Meter>,
     state: RefCell<GateState>,
-}
-
-struct GateState {
-    writer: JournalWriter,
-    history: History,
-    keys: KeyMaker,
-    permissions: Permissions,
-    /// Whether the flow may only look.
-    reads_only: bool,
-    /// The effects under way that do more than look.
-    acting: Vec<EffectKey>,
-    /// Whether any effect did more than look.
-    acted: bool,
-    /// The model calls whose replies are not recorded yet.
-    calls: Vec<EffectKey>,
-    /// The questions that wait for a person, with their keys.
-    asking: Vec<Value>,
-    /// Written before the first new line of a resumed run.
-    resume: Option<ResumeRecord>,
-    /// The recorded answers, and messages of the flow since the last, collected during replay and shown when the run goes live.
-    unseen: Vec<Event>,
-    given_back: usize,
-    recap: DueRecap,
-    seed: u64,
-    replay_source: Option<ReplaySource>,
-    dialogue: Dialogue,
-    /// The effects that are tried again.
-    void: Vec<EffectKey>,
 }
 
 impl Gate {
@@ -350,6 +325,17 @@ impl Gate {
                 state.writer.sync()?;
             }
         }
+        if let Effect::Chat(chat) = &effect
+            && state.writer.is_limited()
+        {
+            let price = self.world.models.price(&chat.request.model);
+            let (tokens, cost) = worst_case(&chat.request, &chat.conversation, price);
+            match state.reserve(key, tokens, cost) {
+                // It waits for the next day, or for more: that is no failure of the run.
+                Err(failure) if failure.code == Code::BudgetUsedUp => known = Some(Err(failure)),
+                reserved => reserved?,
+            }
+        }
         if !facts.only_looks() {
             state.acting.push(key);
         }
@@ -424,6 +410,9 @@ impl Gate {
             // Without git or a repository, nothing can have happened; nor has it where the answer is no.
             let nothing = matches!(&outcome, Err(failure) if failure.code == Code::GitMissing);
             state.acted |= !nothing && outcome != Ok(Value::Bool(false));
+        }
+        if call.is_some() {
+            state.settle(key, &outcome);
         }
         let hex = key.to_string();
         state.asking.retain(|question| question["key"] != hex.as_str());
@@ -516,112 +505,5 @@ impl Gate {
         let ending = Ending { status: end.status, questions, code: end.failure.as_ref().map(|failure| failure.code) };
         let written = state.writer.end(&Record::End(Box::new(end.clone())), &ending)?;
         Ok(if written { Closed::Written(Box::new(end)) } else { Closed::Answered })
-    }
-}
-
-/// An effect that a process began and did not end.
-struct UnfinishedIntent {
-    prepared: Option<Value>,
-    /// Whether the journal has its intent under today's key, and not under that of the first format.
-    has_intent: bool,
-}
-
-/// A request in the form in which it is keyed and recorded.
-struct EffectRequest<'a> {
-    scope: &'a str,
-    kind: &'static str,
-    request: Value,
-    conversation: PrefixDigests,
-    /// Whether it is a question that makes another dialogue of what is recorded.
-    anew: bool,
-}
-
-impl GateState {
-    /// Writes an effect and its outcome in a single line.
-    fn write_single(
-        &mut self,
-        world: &World,
-        key: EffectKey,
-        effect_request: EffectRequest<'_>,
-        effect: &Effect,
-        ok: &Value,
-    ) -> Result<()> {
-        let (kind, scope) = (effect_request.kind, effect_request.scope);
-        let request = self.intern(effect_request, effect)?;
-        let ok = self.writer.intern_outcome(ok)?;
-        let (key, at) = (key.to_string(), world.clock());
-        self.writer
-            .append(&Record::Effect(EffectRecord { key: &key, kind, scope, request: &request, ok: &ok, at }))
-            .map(drop)
-    }
-
-    /// Writes that an effect is about to happen, with what is needed after a crash to find out whether it did.
-    fn write_intent(
-        &mut self,
-        world: &World,
-        key: EffectKey,
-        effect_request: EffectRequest<'_>,
-        effect: &Effect,
-        prepared: Option<&Value>,
-    ) -> Result<()> {
-        let EffectRequest { kind, scope, anew, .. } = effect_request;
-        let request = self.intern(effect_request, effect)?;
-        let (key, at) = (key.to_string(), world.clock());
-        let (label, shown) = effect.facts().speaker();
-        let intent = IntentRecord { key: &key, kind, scope, request: &request, prepared, anew, label, shown, at };
-        self.writer.append(&Record::Intent(intent)).map(drop)
-    }
-
-    /// Returns a request as it is written: with references to what the journal has already.
-    fn intern(&mut self, effect_request: EffectRequest<'_>, effect: &Effect) -> Result<Value> {
-        let mut request = self.writer.intern(effect_request.request, true)?;
-        let conversation = effect.facts().conversation();
-        if !conversation.is_empty() {
-            let item = |index: usize| {
-                serde_json::to_value(&conversation[index].message).expect("a message is plain data with text keys")
-            };
-            request["messages"] = self.writer.intern_list(&effect_request.conversation, conversation.len(), item)?;
-        }
-        Ok(request)
-    }
-
-    fn caught_up(&self) -> bool {
-        self.resume.is_none()
-    }
-
-    /// Ends the replay at the first effect that is not recorded: from here on the run is live.
-    fn go_live(&mut self, world: &World) -> Result<()> {
-        if let Some(resume) = self.resume.take() {
-            self.writer.append(&Record::Resume(resume))?;
-            world.front.show(&Event::Replayed { effects: self.given_back });
-            self.unseen.drain(..).for_each(|event| world.front.show(&event));
-        }
-        Ok(())
-    }
-
-    fn give_back(
-        &mut self,
-        world: &World,
-        effect: &Effect,
-        (slot, key): (DeliverySlot, EffectKey),
-        outcome: Result<Value>,
-    ) -> Admission {
-        self.given_back += 1;
-        let shown = effect.facts().replay_display(&outcome);
-        world.skip_answer(&shown);
-        let is_answer = matches!(shown, ReplayDisplay::Answered { .. });
-        match (self.caught_up(), is_answer) {
-            (true, true) => shown.event().iter().for_each(|event| world.front.show(event)),
-            (true, false) => {}
-            (false, _) => {
-                // The person who answered has seen all messages before.
-                self.unseen.retain(|event| !is_answer || matches!(event, Event::GivenBack { .. }));
-                self.unseen.extend(shown.event());
-            }
-        }
-        match effect.facts().recovery() {
-            Recovery::SingleLine | Recovery::Unrecorded => Admission::Now(outcome),
-            Recovery::Retry | Recovery::Probe => Admission::Recorded(slot, key, outcome),
-        }
     }
 }

@@ -221,11 +221,11 @@ fn round(server: &Server, seed: u64) -> Vec<String> {
         team.answer();
         rounds += 1;
         // Whom nobody misses by a time that passes in a test is missed now.
-        if rounds % 400 == 0 {
+        if rounds.is_multiple_of(400) {
             team.expire_all();
         }
         let stuck = "SELECT count(nietz.requeue(id)) FROM nietz.run WHERE status IN ('stuck', 'failed')";
-        if rounds % 100 == 0 {
+        if rounds.is_multiple_of(100) {
             drop(crate::support::postgres::Session::open(&team.database.url()).map(|mut session| session.say(stuck)));
         }
     }

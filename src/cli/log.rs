@@ -52,7 +52,30 @@ pub(super) fn run(machine: &Machine, args: &LogArgs) -> Result<Exit> {
     if intact.torn > 0 && !args.json {
         output::line(format!("      (then {} bytes of a torn line, which resuming cuts off)", intact.torn))?;
     }
+    if !args.json {
+        people(machine, &id)?;
+    }
     Ok(Exit::Done)
+}
+
+/// Shows who began a run on a server, and who answered it.
+fn people(machine: &Machine, id: &str) -> Result<()> {
+    #[cfg(feature = "postgres")]
+    if let Some(server) = machine.team().server()
+        && let Some(run) = server.find(id)?
+    {
+        let name = |role: &str, person: &str| match person {
+            "" => line(role),
+            person => format!("{} ({})", line(person), line(role)),
+        };
+        output::line(format!("      begun by {}", name(&run.began_by, &run.began_as)))?;
+        for given in server.answers(run.id)? {
+            let (key, by) = (given.key.chars().take(8).collect::<String>(), name(&given.who, &given.said_as));
+            output::line(format!("      {key} answered by {by} at {}", given.at))?;
+        }
+    }
+    let _ = (machine, id);
+    Ok(())
 }
 
 /// Returns the run and the effect that are meant. A number alone that no run has in its name is a line of the newest run.

@@ -6,6 +6,8 @@ use crate::cli::budget::BudgetArgs;
 use crate::cli::foreign::{self, ExplicitTerms, Terms};
 use crate::cli::front::FrontArgs;
 use crate::cli::grants::{GrantArgs, ReadArgs};
+#[cfg(feature = "postgres")]
+use crate::cli::output;
 use crate::cli::start;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::run::live::NewRun;
@@ -21,6 +23,10 @@ pub(super) struct ResumeArgs {
     /// Go on from the whole part of a broken journal; the broken file is kept beside it
     #[arg(long)]
     whole: bool,
+    /// Leave it to a worker of the store: a run that is stuck, failed, was stopped or waits
+    #[cfg(feature = "postgres")]
+    #[arg(long, requires = "run", conflicts_with_all = ["whole", "words"])]
+    queue: bool,
     #[command(flatten)]
     front: FrontArgs,
     #[command(flatten)]
@@ -42,6 +48,14 @@ pub(super) fn run(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
     }
     let runs = machine.runs();
     let id = runs.find(args.run.as_deref())?;
+    #[cfg(feature = "postgres")]
+    if args.queue {
+        let (server, _) = machine.team().needed("`--queue`")?;
+        let missing = || Failure::new(Code::RunNotFound, format!("there is no run `{id}` here"));
+        server.requeue(server.find(&id)?.ok_or_else(missing)?.id)?;
+        output::line(format!("queued: {id}"))?;
+        return Ok(Exit::Done);
+    }
     let locked = runs.lock(&id)?;
     let (history, tail) = locked.read_history(args.whole)?;
     let Some(open) = history.first.as_deref().cloned() else {

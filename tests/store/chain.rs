@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use super::hosts::journal;
-use crate::support::model_server::{ModelServer, Response};
+use crate::support::model_server::{Gate, ModelServer, Response};
 use crate::support::postgres::{Database, Session};
 
 pub(crate) const FLOW: (&str, &str) = ("chain", SOURCE);
@@ -51,8 +51,9 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Starts the service. It looks into the store at each call: what was recorded is not asked for again.
-    pub(crate) fn start(url: &str) -> Calls {
+    /// Starts the service. It looks into the store at each call: what was recorded is not asked for again. Each second call of a run waits
+    /// for the gate, if there is one.
+    pub(crate) fn held(url: &str, gate: Option<Gate>) -> Calls {
         let came: Arc<Mutex<Vec<Came>>> = Arc::default();
         let (seen, url, session) = (Arc::clone(&came), url.to_owned(), Mutex::new(None));
         let server = ModelServer::start(move |request| {
@@ -64,7 +65,10 @@ impl Calls {
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             let said = format!("n{}", seen.len() + 1);
             seen.push(Came { run: run.to_owned(), step, after: after.to_owned(), said: said.clone(), late });
-            Response::text(said)
+            match &gate {
+                Some(gate) if step == 2 => Response::text(said).held_by(gate),
+                _ => Response::text(said),
+            }
         });
         Calls { came, server }
     }

@@ -22,18 +22,21 @@ fn a_run_is_queued_taken_written_and_finished() {
     let claim = session.get("SELECT claim FROM nietz.run");
     assert_eq!(session.get(&format!("SELECT nietz.append({run}, {claim}, 2, '{{a,b}}')")), "3");
     assert_eq!(
-        session.say(&format!("SELECT nietz.append({run}, {claim}, 5, '{{c}}')")),
+        session.say(&format!("SELECT nietz.append({run}, {claim}, 6, '{{d}}')")),
         Err("NZ011".to_owned()),
         "a gap"
     );
+    // As a worker passes it.
+    let number = |text: &str| text.parse::<i64>().expect("a number");
+    session.append(number(&run), number(&claim), 4, "c");
     assert_eq!(
-        session.get(&format!("SELECT nietz.finish({run}, {claim}, 4, '{{end}}', 'done', '{{\"calls\": 1}}')")),
+        session.get(&format!("SELECT nietz.finish({run}, {claim}, 5, '{{end}}', 'done', '{{\"calls\": 1}}')")),
         ""
     );
     assert_eq!(session.get("SELECT status, summary->>'calls', message, worker FROM nietz.run"), "done|1||");
     assert_eq!(messages(&mut session), "0");
-    assert_eq!(lines(&mut session, &run), "open,a,b,end");
-    let after = session.say(&format!("SELECT nietz.append({run}, {claim}, 5, '{{c}}')"));
+    assert_eq!(lines(&mut session, &run), "open,a,b,c,end");
+    let after = session.say(&format!("SELECT nietz.append({run}, {claim}, 6, '{{d}}')"));
     assert_eq!(after, Err(OVER.to_owned()));
     assert_eq!(session.say(&format!("SELECT nietz.hold({run}, 'me')")), Err(OVER.to_owned()));
 }

@@ -7,12 +7,20 @@ use super::chain::{Calls, FLOW};
 use super::hosts::{expire, host, status};
 use crate::support::env::Env;
 use crate::support::kills::{Chance, points};
+use crate::support::model_server::Gate;
 use crate::support::postgres::{Database, Server};
 use crate::support::process::Running;
 
 /// How many runs a round has, and how many workers.
 const RUNS: usize = 5;
 const WORKERS: usize = 2;
+
+/// Nothing is held for longer, as on a disk that is full.
+const REFUSE_BEATS: &str = "CREATE FUNCTION public.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+    IF NEW.read_ct = OLD.read_ct AND NEW.vt > clock_timestamp() + interval '1 second' THEN \
+    RAISE EXCEPTION 'no' USING ERRCODE = 'disk_full'; END IF; RETURN NEW; END $$; \
+    CREATE TRIGGER no BEFORE UPDATE ON pgmq.q_nietz_1 FOR EACH ROW EXECUTE FUNCTION public.no()";
+const ACCEPT_BEATS: &str = "DROP FUNCTION public.no() CASCADE";
 
 /// A team with its store, its models and its machines.
 struct Team<'a> {
@@ -57,10 +65,14 @@ const BLOWS: [Blow; 9] = [
 
 impl<'a> Team<'a> {
     fn new(server: &'a Server) -> Team<'a> {
+        Team::with(server, None)
+    }
+
+    fn with(server: &'a Server, gate: Option<Gate>) -> Team<'a> {
         let database = server.database();
         // What a person has signed off.
         database.session().get("SELECT nietz.sign(1, 'folder', '[\"*\"]')");
-        let calls = Calls::start(&database.url());
+        let calls = Calls::held(&database.url(), gate);
         Team { database, calls }
     }
 
@@ -147,17 +159,11 @@ impl<'a> Team<'a> {
                 drop(self.database.session().say(others));
             }
             Blow::Beats => {
-                let mut owner = self.database.session();
                 // The server refuses to hold anything for longer, and its time passes.
-                owner.get(
-                    "CREATE FUNCTION public.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-                     IF NEW.read_ct = OLD.read_ct AND NEW.vt > clock_timestamp() + interval '1 second' THEN \
-                     RAISE EXCEPTION 'no' USING ERRCODE = 'disk_full'; END IF; RETURN NEW; END $$; \
-                     CREATE TRIGGER no BEFORE UPDATE ON pgmq.q_nietz_1 FOR EACH ROW EXECUTE FUNCTION public.no()",
-                );
+                self.database.session().get(REFUSE_BEATS);
                 self.expire_all();
                 (0..20).for_each(|_| self.answer());
-                owner.get("DROP FUNCTION public.no() CASCADE");
+                self.database.session().get(ACCEPT_BEATS);
                 return (worker, processes.len());
             }
         }
@@ -215,11 +221,11 @@ fn round(server: &Server, seed: u64) -> Vec<String> {
         team.answer();
         rounds += 1;
         // Whom nobody misses by a time that passes in a test is missed now.
-        if rounds % 400 == 0 {
+        if rounds.is_multiple_of(400) {
             team.expire_all();
         }
         let stuck = "SELECT count(nietz.requeue(id)) FROM nietz.run WHERE status IN ('stuck', 'failed')";
-        if rounds % 100 == 0 {
+        if rounds.is_multiple_of(100) {
             drop(crate::support::postgres::Session::open(&team.database.url()).map(|mut session| session.say(stuck)));
         }
     }
@@ -247,9 +253,10 @@ fn round(server: &Server, seed: u64) -> Vec<String> {
 #[test]
 fn runs_of_real_workers_end_once_whatever_happens() {
     let Some(server) = Server::start(&[]) else { return };
-    let wanted: usize = std::env::var("NIETZ_TEST_RUNS").ok().and_then(|text| text.parse().ok()).unwrap_or(30);
-    for seed in 0..wanted.div_ceil(RUNS) as u64 {
-        let wrong = round(&server, seed + 1);
+    let number = |name: &str, usual: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
+    let (wanted, first) = (number("NIETZ_TEST_RUNS", 30), number("NIETZ_TEST_SEED", 1));
+    for seed in first..first + wanted.div_ceil(RUNS as u64) {
+        let wrong = round(&server, seed);
         assert!(wrong.is_empty(), "round {seed}: {wrong:#?}");
     }
 }
@@ -302,4 +309,42 @@ fn a_worker_that_ends_hands_its_runs_on_at_once() {
     let wrong = team.calls.judge(&team.database, &["r1".to_owned()], 0);
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert_eq!(team.database.session().get("SELECT count(*) FROM nietz.run WHERE status = 'stuck'"), "0");
+}
+
+/// It says so each time, and when the time is over for which it holds the run, it ends what it has begun.
+#[test]
+fn a_worker_that_cannot_say_that_it_lives_is_loud_and_lets_the_run_go() {
+    let Some(server) = crate::support::postgres::shared() else { return };
+    let gate = Gate::default();
+    let team = Team::with(server, Some(gate.clone()));
+    let (one, other) = (team.machine(), team.machine());
+    team.queue(&one, "r1");
+    let mut worker = team.worker(&one, &[]);
+    while team.calls.count() < 2 {
+        std::thread::yield_now();
+    }
+    team.database.session().get(REFUSE_BEATS);
+    let (mut loud, mut said) = (0, String::new());
+    while !said.contains("ended here") {
+        said = worker.line();
+        assert!(!said.is_empty(), "the worker has ended");
+        loud += usize::from(said.contains("cannot be told that it lives"));
+    }
+    assert!(loud >= 2, "it says so as often as it fails: {loud}");
+    while !children(worker.id()).is_empty() {
+        std::thread::yield_now();
+    }
+    team.database.session().get(ACCEPT_BEATS);
+    worker.terminate();
+    worker.end();
+    gate.open();
+    let worker = team.worker(&other, &[]);
+    expire(&team.database, "r1");
+    while status(&team.database, "r1") != "done" {
+        team.answer();
+    }
+    worker.terminate();
+    worker.end();
+    let wrong = team.calls.judge(&team.database, &["r1".to_owned()], 0);
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -111,14 +111,18 @@ fn print_json(run: &ListedRun) -> Result<()> {
     let summary = &run.summary;
     // Before its first call nothing is known to have been used.
     let counted = (summary.end.is_some() || summary.calls > 0).then_some(summary);
-    output::json(&json!({
+    let mut shown = json!({
         "run": run.id, "flow": shown(&summary.flow), "command": summary.command, "topic": summary.topic,
         "status": run.status(), "code": summary.code, "started": shown(&summary.started), "parent": summary.parent,
         "tags": run.tags,
         "calls": counted.map(|summary| summary.calls), "usage": counted.map(|summary| summary.usage),
         "cost": counted.and_then(|summary| summary.cost), "saved": summary.saved,
         "foreign": run.origin != Origin::Own, "failure": run.failure, "verdict": summary.verdict,
-    }))
+    });
+    if let Some(by) = &run.began_by {
+        shown["began_by"] = json!(by);
+    }
+    output::json(&shown)
 }
 
 fn print_table(machine: &Machine, runs: &[ListedRun]) -> Result<()> {

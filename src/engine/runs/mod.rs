@@ -60,6 +60,8 @@ pub struct ListedRun {
     pub tags: BTreeSet<String>,
     /// What a server says of it: `queued`, `running`, `waiting`, `stopped`, `stuck`, `done`, `failed` or `cancelled`.
     pub stored: Option<String>,
+    /// Who began it, where a server knows that: their name, or their role there.
+    pub began_by: Option<String>,
     /// Why its journal cannot be read, if so.
     pub failure: Option<Failure>,
 }

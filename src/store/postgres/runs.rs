@@ -7,11 +7,9 @@ use crate::error::{Code, Failure, Result};
 pub(crate) const HELD: i32 = 15;
 
 /// The columns of a run.
-const COLUMNS: &str =
-    "id, name, flow, status, tag, claim, worker, parent, summary::text, questions::text, began_by::text, began_as,
+const COLUMNS: &str = "id, name, flow, status, claim, worker, summary::text, questions::text, began_by::text, began_as,
     to_char(began AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'),
-    to_char(waiting_since AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'),
-    to_char(wake AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')";
+    to_char(waiting_since AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')";
 
 /// A run, as the server knows it.
 #[derive(Clone, Debug)]
@@ -20,10 +18,8 @@ pub(crate) struct StoredRun {
     pub(crate) name: String,
     pub(crate) flow: String,
     pub(crate) status: String,
-    pub(crate) tag: String,
     pub(crate) claim: i64,
     pub(crate) worker: Option<String>,
-    pub(crate) parent: Option<i64>,
     /// JSON, as whoever ended a segment wrote it.
     pub(crate) summary: String,
     /// A list in JSON.
@@ -34,7 +30,6 @@ pub(crate) struct StoredRun {
     /// ISO 8601, UTC.
     pub(crate) began: String,
     pub(crate) waiting_since: Option<String>,
-    pub(crate) wake: Option<String>,
 }
 
 /// A run, and the number under which this process may write its lines.
@@ -96,17 +91,14 @@ fn run(row: &tokio_postgres::Row) -> StoredRun {
         name: row.get(1),
         flow: row.get(2),
         status: row.get(3),
-        tag: row.get(4),
-        claim: row.get(5),
-        worker: row.get(6),
-        parent: row.get(7),
-        summary: row.get(8),
-        questions: row.get(9),
-        began_by: row.get(10),
-        began_as: row.get(11),
-        began: row.get(12),
-        waiting_since: row.get(13),
-        wake: row.get(14),
+        claim: row.get(4),
+        worker: row.get(5),
+        summary: row.get(6),
+        questions: row.get(7),
+        began_by: row.get(8),
+        began_as: row.get(9),
+        began: row.get(10),
+        waiting_since: row.get(11),
     }
 }
 

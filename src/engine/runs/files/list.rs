@@ -47,6 +47,7 @@ impl RunFolder {
                 tags: BTreeSet::new(),
                 origin: Origin::Foreign("its journal cannot be read".to_owned()),
                 stored: None,
+                began_by: None,
                 failure: Some(failure),
             })
         });
@@ -90,7 +91,16 @@ impl RunFolder {
                 (summary, failure)
             }
         };
-        Ok(ListedRun { id: id.to_owned(), summary, busy, origin, tags: BTreeSet::new(), stored: None, failure })
+        Ok(ListedRun {
+            id: id.to_owned(),
+            summary,
+            busy,
+            origin,
+            tags: BTreeSet::new(),
+            stored: None,
+            began_by: None,
+            failure,
+        })
     }
 }
 

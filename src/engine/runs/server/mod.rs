@@ -87,6 +87,7 @@ impl ServerRuns {
             tags: tags.remove(&run.name).unwrap_or_default(),
             busy: run.status == "running",
             stored: Some(run.status),
+            began_by: Some(if run.began_as.is_empty() { run.began_by } else { run.began_as }),
             id: run.name,
             summary,
             origin,

@@ -17,7 +17,7 @@ use crate::model::text::excerpt;
 use crate::run::machine::Machine;
 
 /// The pages of text: a name to ask for, and the text, whose first line says what it is about.
-pub(super) const PAGES: [(&str, &str); 12] = [
+pub(super) const PAGES: [(&str, &str); 14] = [
     ("commands", include_str!("../../docs/commands.md")),
     ("answers", include_str!("../../docs/answers.md")),
     ("permissions", include_str!("../../docs/permissions.md")),
@@ -28,6 +28,8 @@ pub(super) const PAGES: [(&str, &str); 12] = [
     ("tests", include_str!("../../docs/tests.md")),
     ("packs", include_str!("../../docs/packs.md")),
     ("reports", include_str!("../../docs/reports.md")),
+    ("editors", include_str!("../../docs/editors.md")),
+    ("team", include_str!("../../docs/team.md")),
     ("modes", include_str!("../../docs/modes.md")),
     ("building", include_str!("../../docs/building.md")),
 ];

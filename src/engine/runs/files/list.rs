@@ -91,7 +91,16 @@ impl RunFolder {
                 (summary, failure)
             }
         };
-        Ok(ListedRun { id: id.to_owned(), summary, busy, origin, tags: BTreeSet::new(), stored: None, began_by: None, failure })
+        Ok(ListedRun {
+            id: id.to_owned(),
+            summary,
+            busy,
+            origin,
+            tags: BTreeSet::new(),
+            stored: None,
+            began_by: None,
+            failure,
+        })
     }
 }
 

@@ -87,7 +87,7 @@ pub(crate) struct OpenQuestion {
 #[derive(Clone, Debug)]
 pub(crate) enum Standing {
     /// A question waits.
-    Asked(OpenQuestion),
+    Asked(Box<OpenQuestion>),
     /// The process has ended; this is its last event.
     Ended(Value),
     Running,
@@ -411,7 +411,7 @@ impl Process {
     pub(crate) fn standing(&self) -> Standing {
         let state = self.lock();
         if let Some(open) = state.open.first() {
-            return Standing::Asked(open.clone());
+            return Standing::Asked(Box::new(open.clone()));
         }
         if !state.over {
             return Standing::Running;

@@ -35,8 +35,8 @@ pub(super) fn run(machine: &Machine, args: &SearchArgs) -> Result<Exit> {
     let mut found = read(machine, args.index.as_deref())?;
     found.retain(|entry| entry.has(&args.words));
     if args.json {
-        let lines = found.iter().map(|entry| serde_json::to_value(entry).unwrap_or_default());
-        lines.map(|line| output::json(&line)).collect::<Result<()>>()?;
+        let mut lines = found.iter().map(|entry| serde_json::to_value(entry).unwrap_or_default());
+        lines.try_for_each(|line| output::json(&line))?;
         return Ok(Exit::Done);
     }
     if found.is_empty() {

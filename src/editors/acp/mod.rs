@@ -36,10 +36,13 @@ use wire::{Incoming, LineReader, Wire};
 /// What starts runs in a folder, and the flows that are offered there.
 pub(crate) type InFolder = (Supervisor, Vec<Offer>);
 
+/// Finds what there is in a folder of a client's.
+type OpenFolder<'a> = dyn Fn(&Path) -> Result<InFolder> + 'a;
+
 /// What the user says of the agent.
 pub(crate) struct AcpOptions<'a> {
     /// Returns what there is in a folder of the client's.
-    pub folder: Box<dyn Fn(&Path) -> Result<InFolder> + 'a>,
+    pub folder: Box<OpenFolder<'a>>,
     /// The commands that a client may name where a flow runs one.
     pub allowed: Vec<String>,
 }

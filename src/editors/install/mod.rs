@@ -209,11 +209,10 @@ impl EditorClient {
             return toml::command(&text);
         }
         let all: Value = serde_json::from_str(&text).ok()?;
-        let found = self.entries("").iter().find_map(|entry| {
+        self.entries("").iter().find_map(|entry| {
             let at = entry.keys.iter().try_fold(&all, |at, key| at.get(key))?;
             at.get(NAME)?["command"].as_str().map(str::to_owned)
-        });
-        found
+        })
     }
 
     /// Tells whether the client has anything of its own in this home.

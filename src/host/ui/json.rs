@@ -143,16 +143,19 @@ impl Json {
         }
     }
 
+    /// Takes an answer that came before its question.
+    fn early_answer(&self, addressees: &[Addressee]) -> Option<GivenAnswer> {
+        let mut early = self.early.borrow_mut();
+        addressees.iter().find_map(|to| early.get_mut(to).and_then(VecDeque::pop_front))
+    }
+
     /// Waits for an answer to this question, valid or not.
     async fn next(&self, question: &Question) -> Result<GivenAnswer> {
         let addressees: Vec<Addressee> = (question.effect.clone().map(Addressee::Effect).into_iter())
             .chain([Addressee::Id(question.id.clone())])
             .collect();
         loop {
-            let mut early = self.early.borrow_mut();
-            let given = addressees.iter().find_map(|to| early.get_mut(to).and_then(VecDeque::pop_front));
-            drop(early);
-            if let Some(given) = given {
+            if let Some(given) = self.early_answer(&addressees) {
                 return Ok(given);
             }
             let line = tokio::select! {

@@ -412,6 +412,7 @@ fn other_content_is_asked_about_where_it_asks_for_nothing_more() {
     retro 1.0.0 → 1.1.0
     retro 1.1.0: Two voices look back (MIT)
       from file://AUTHOR#v1.1.0, commit DIGEST
+      its tag is not signed
       1 flow, 2 personas; it has no test of its own
     files that differ: 3
       + flows/retro/more.md

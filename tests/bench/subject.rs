@@ -271,6 +271,7 @@ fn sessions() -> Collection {
         index: Vec::new(),
         expects: Vec::new(),
         everywhere: false,
+        shared: false,
     }
 }
 

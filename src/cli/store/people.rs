@@ -63,9 +63,9 @@ pub(super) fn budget(machine: &Machine, args: &BudgetArgs) -> Result<Exit> {
     if args.none || args.calls.is_some() || args.tokens.is_some() || args.cost.is_some() {
         server.set_budget(args.calls, args.tokens, args.cost)?;
     }
-    let (limits, used) = server.budget()?;
-    let rows = limits.into_iter().zip(used).map(|((name, limit), used)| {
-        vec![name, format!("{used} used today"), limit.map_or("no limit".to_owned(), |limit| format!("of {limit}"))]
+    let rows = server.budget()?.into_iter().map(|day| {
+        let limit = day.limit.map_or("no limit".to_owned(), |limit| format!("of {limit}"));
+        vec![day.name.to_owned(), format!("{} used today", day.used), limit]
     });
     output::table(&rows.collect::<Vec<_>>())?;
     Ok(Exit::Done)

@@ -53,7 +53,6 @@ mod tests {
     use std::fs;
 
     use super::super::testing::{collection, key, slug, store};
-    use super::*;
     use crate::error::Code;
 
     #[test]

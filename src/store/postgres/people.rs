@@ -3,6 +3,13 @@
 use super::Server;
 use crate::error::Result;
 
+/// A limit of a day, by what it limits; without a number there is none. And what was used of it today.
+pub(crate) struct DayLimit {
+    pub(crate) name: &'static str,
+    pub(crate) limit: Option<String>,
+    pub(crate) used: String,
+}
+
 /// What a role may do.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
@@ -72,7 +79,7 @@ impl Server {
     }
 
     /// Returns each limit of a day, and what was used of it today, with what is set aside for calls under way.
-    pub(crate) fn budget(&self) -> Result<(Vec<(String, Option<String>)>, Vec<String>)> {
+    pub(crate) fn budget(&self) -> Result<Vec<DayLimit>> {
         let workspace = self.workspace()?.id;
         let limits = self.connection.query(
             "SELECT calls::text, tokens::text, cost::text FROM nietz.budget WHERE workspace = $1",
@@ -83,11 +90,12 @@ impl Server {
              WHERE workspace = $1 AND day = (now() AT TIME ZONE 'UTC')::date",
             &[&workspace],
         )?;
-        let names = ["calls", "tokens", "dollars"];
-        let limit = |at: usize| limits.first().and_then(|row| row.get::<_, Option<String>>(at));
-        let used = |at: usize| used.first().map_or("0".to_owned(), |row| row.get(at));
-        let limits = names.iter().enumerate().map(|(at, name)| ((*name).to_owned(), limit(at))).collect();
-        Ok((limits, (0..names.len()).map(used).collect()))
+        let of = |(at, name): (usize, &'static str)| DayLimit {
+            name,
+            limit: limits.first().and_then(|row| row.get(at)),
+            used: used.first().map_or("0".to_owned(), |row| row.get(at)),
+        };
+        Ok(["calls", "tokens", "dollars"].into_iter().enumerate().map(of).collect())
     }
 
     /// Returns what the team trusts, by subject, in JSON.

@@ -210,9 +210,9 @@ impl LineStore for ServerLines {
 
     fn is_limited(&self) -> bool {
         // A server that does not say it is asked again with the next call; until then its own limits hold.
-        *self.limited.get_or_init(|| {
-            self.hold.server.budget().is_ok_and(|(limits, _)| limits.iter().any(|(_, limit)| limit.is_some()))
-        })
+        *self
+            .limited
+            .get_or_init(|| self.hold.server.budget().is_ok_and(|days| days.iter().any(|day| day.limit.is_some())))
     }
 
     fn spend(&mut self, money: Value) {

@@ -74,7 +74,7 @@ fn lists_fit_any_terminal_from_forty_columns_on() {
     for columns in [40_u16, 80, 120, 200] {
         for verb in [&["flows"][..], &["personas"], &["models"], &["explain"], &["docs"], &["explain", "key-missing"]] {
             let seat = env.nietz(verb.iter().copied()).var("TERM", "xterm").at_a_terminal_of(columns);
-            let shown = seat.to_its_end();
+            let shown = seat.finish();
             for line in shown.lines() {
                 let width = unicode_width(line);
                 // What is one word, such as a path, is left whole.

@@ -93,7 +93,7 @@ impl Seat {
 
     /// Waits until the program is over, and returns everything that the screen was sent.
     #[track_caller]
-    pub(crate) fn to_its_end(mut self) -> String {
+    pub(crate) fn finish(mut self) -> String {
         let until = Instant::now() + LIMIT;
         // What is written when a program ends may come after its end is known.
         let mut is_over = false;

@@ -106,18 +106,6 @@ impl Client {
         }
     }
 
-    /// Reads until something of this method is told.
-    pub(super) fn until_told(&mut self, method: &str) -> Value {
-        let before = self.told.len();
-        loop {
-            if let Some(told) = self.told[before..].iter().find(|told| told["method"] == method) {
-                return told.clone();
-            }
-            let message = self.read().expect("the server goes on");
-            self.take(message);
-        }
-    }
-
     /// Reads until a form is shown, and leaves it open.
     pub(super) fn until_asked(&mut self) -> Value {
         loop {

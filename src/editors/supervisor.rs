@@ -174,6 +174,18 @@ impl Supervisor {
         process.filter(|process| !process.is_over())
     }
 
+    /// Returns the process that goes on with a run. One that has said its last word is waited for, and is none.
+    pub(crate) async fn going_on(&self, run: &str) -> Option<Arc<Process>> {
+        let process = self.process(run)?;
+        if process.has_ended() {
+            while !process.is_over() {
+                process.changed(process.count()).await;
+            }
+            return None;
+        }
+        Some(process)
+    }
+
     /// Answers a question of a run, whoever is at it, and returns the process to follow; none if that is another program's.
     /// Without `effect` it is the question that has been open longest.
     ///
@@ -188,7 +200,7 @@ impl Supervisor {
         by: Option<AnsweredBy>,
     ) -> Result<Option<Arc<Process>>> {
         let run = self.own(run)?;
-        let process = match self.process(&run) {
+        let process = match self.going_on(&run).await {
             Some(process) => process,
             None if self.runs.is_busy(&run)? => return self.leave_answer(&run, effect, given, by).map(|()| None),
             None => self.resume(&run).await?,
@@ -360,6 +372,8 @@ impl Process {
                     state.open.remove(at);
                 }
             }
+            // Nobody hears an answer any more.
+            Some("run_ended") => state.open.clear(),
             _ => {}
         }
         let is_piece = matches!(event["type"].as_str(), Some("call_delta" | "call_thought"));
@@ -374,6 +388,11 @@ impl Process {
     /// Returns the run's name; empty for a command that only looks.
     pub(crate) fn run(&self) -> String {
         self.lock().run.clone()
+    }
+
+    /// Tells whether the run has said how it ended; its process may still be there.
+    fn has_ended(&self) -> bool {
+        self.lock().events.last().is_some_and(|event| event["type"] == "run_ended")
     }
 
     pub(crate) fn is_over(&self) -> bool {

@@ -37,7 +37,7 @@ fn played(flow: &str) -> Played {
             let brain = brainstorm::model::Brain::default();
             let answers = vec!["", FULL, "party", "", "", "party exit", MORE, "panel", "", "panel exit", "finish"];
             let script: Script = Box::new(move |request| Response::text(brain.reply(request).to_string()));
-            ("brainstorm", script, json!({ "topic": TOPIC, "no_clarify": true }), answers, ("status", "completed"))
+            ("brainstorm", script, json!({ "topic": TOPIC, "no-clarify": true }), answers, ("status", "completed"))
         }
         "council" => {
             let brain = council::model::Brain::default();

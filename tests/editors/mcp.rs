@@ -213,7 +213,7 @@ fn only_flows_that_the_user_trusts_are_offered() {
         !untrusted.contains(&"flow_talk".to_owned()) && untrusted.contains(&"flow_council".to_owned()),
         "{untrusted:?}"
     );
-    let refused = env.nietz(["mcp", "--flows", "talk"]).go().exits(1);
+    let refused = env.nietz(["mcp", "--flows", "talk"]).go().exits(2);
     assert!(refused.stderr.contains("flow-not-found") && refused.stderr.contains("nietz trust add"), "{refused:?}");
 }
 

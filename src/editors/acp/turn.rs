@@ -17,6 +17,7 @@ use crate::editors::form;
 use crate::editors::offer::{Offer, OfferedCommand};
 use crate::editors::supervisor::{OpenQuestion, Process, Standing};
 use crate::error::{Code, Failure};
+use crate::model::param::Param;
 use crate::model::text::{clean, excerpt};
 
 /// Answers a prompt. `client` is whether the client has forms, and the commands that it may name.
@@ -85,7 +86,7 @@ impl Turn<'_> {
                 wanted => supervisor.own(wanted)?,
             };
             self.session.run.replace(Some(run.clone()));
-            let process = match supervisor.process(&run) {
+            let process = match supervisor.going_on(&run).await {
                 Some(process) => process,
                 None => supervisor.resume(&run).await?,
             };
@@ -378,11 +379,12 @@ fn arguments(offer: &Offer, text: &str) -> Result<Map<String, Value>, Failure> {
     while let Some(option) = rest.strip_prefix("--") {
         let (name, value, behind) = option_in(option);
         rest = behind.trim_start();
-        let (is_no, name) = name.strip_prefix("no-").map_or((false, name), |name| (true, name));
-        let name = name.replace('-', "_");
-        let Some(param) = own.params.get(&name) else {
-            return Err(wrong(format!("{} takes no --{}", offer.name, excerpt(&name))));
-        };
+        let (is_no, (name, param)) =
+            match (param_of(own, name), name.strip_prefix("no-").and_then(|name| param_of(own, name))) {
+                (Some(found), _) => (false, found),
+                (None, Some(found)) => (true, found),
+                (None, None) => return Err(wrong(format!("{} takes no --{}", offer.name, excerpt(name)))),
+            };
         let value = match value {
             Some(value) => param.parse(value).map_err(|why| wrong(format!("--{name} {why}")))?,
             None => match &param.alone {
@@ -390,10 +392,10 @@ fn arguments(offer: &Offer, text: &str) -> Result<Map<String, Value>, Failure> {
                 None => Value::from(!is_no),
             },
         };
-        match (param.many, arguments.get_mut(&name)) {
+        match (param.many, arguments.get_mut(name)) {
             (true, Some(Value::Array(items))) => items.push(value),
-            (true, _) => drop(arguments.insert(name, json!([value]))),
-            (false, _) => drop(arguments.insert(name, value)),
+            (true, _) => drop(arguments.insert(name.clone(), json!([value]))),
+            (false, _) => drop(arguments.insert(name.clone(), value)),
         }
     }
     let positional = own.params.iter().filter(|(_, param)| param.positional);
@@ -407,6 +409,11 @@ fn arguments(offer: &Offer, text: &str) -> Result<Map<String, Value>, Failure> {
         None => return Err(wrong(format!("{} takes no text: {}", offer.name, excerpt(rest)))),
     }
     Ok(arguments)
+}
+
+/// Returns the param whose option this is.
+fn param_of<'o>(own: &'o OfferedCommand, option: &str) -> Option<(&'o String, &'o Param)> {
+    own.params.iter().find(|(name, _)| name.replace('_', "-") == option)
 }
 
 /// Splits what begins with an option: its name, its value, which may stand in double quotes, and what is behind it.

@@ -225,7 +225,7 @@ impl Caller<'_> {
     /// Goes on with a run: follows the process that is at it, or starts one.
     async fn go_on(&mut self, run: &str) -> Result<CallToolResponse, CallFailure> {
         let supervisor = &self.shared.supervisor;
-        match supervisor.process(run) {
+        match supervisor.going_on(run).await {
             Some(process) => self.follow(&process).await,
             None if supervisor.runs.is_busy(run)? => self.look(run).await,
             None => {

@@ -199,7 +199,7 @@ end
 
 --- Returns the figures of a text that a calculation in it gives; one may follow from another.
 function figures.worked_out(line: string, known: { Figure }): { Figure }
-	local all, found = table.clone(known), {}
+	local all: { Figure }, found: { Figure } = table.clone(known), {}
 	for _, calculation in calculations_in(line) do
 		local value = figures.result(calculation, all)
 		for _, figure in if value ~= nil then figures.of(line) else {} do

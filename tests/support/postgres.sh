@@ -13,8 +13,12 @@ folder=$(mktemp -d "${TMPDIR:-/tmp}/nietz-postgres-XXXXXX")
 server=""
 end() {
   [ -z "$server" ] || kill -QUIT "$server" 2>/dev/null || true
-  wait
-  rm -rf "$folder"
+  wait || true
+  # Processes of a server that was killed may write for a moment longer.
+  for try in 1 2 3 4 5; do
+    rm -rf "$folder" 2>/dev/null && return 0
+    sleep 0.2
+  done
 }
 trap end EXIT
 trap 'exit 1' HUP INT TERM

@@ -136,6 +136,7 @@ return nietz.flow({
 			},
 			rules = rules.check,
 			everywhere = true,
+			shared = true,
 			expects = {
 				{ ordered = { "/timestamp", "/endTimestamp" } },
 				{ ordered = { "/timestamp", "/transcript/*/timestamp" } },

@@ -202,7 +202,8 @@ function figures.worked_out(line: string, known: { Figure }): { Figure }
 	local all: { Figure }, found: { Figure } = table.clone(known), {}
 	for _, calculation in calculations_in(line) do
 		local value = figures.result(calculation, all)
-		for _, figure in if value ~= nil then figures.of(line) else {} do
+		local candidates: { Figure } = if value ~= nil then figures.of(line) else {}
+		for _, figure in candidates do
 			if is_near(figure.value, value :: number) or is_near(figure.value, 100 * value :: number) then
 				table.insert(found, figure)
 				table.insert(all, figure)

@@ -38,6 +38,7 @@ local function declare_sessions(format: "yaml" | "json"): nietz.Collection
 			migrations = migrations.all,
 		},
 		rules = rules.check,
+		shared = true,
 		expects = expects,
 	}
 end
@@ -46,7 +47,7 @@ end
 files.COLLECTIONS = {
 	sessions = declare_sessions("yaml"),
 	sessions_json = declare_sessions("json"),
-	records = { path = "{*}", format = "text", schema = { type = "string", minLength = 1 } },
+	records = { path = "{*}", format = "text", shared = true, schema = { type = "string", minLength = 1 } },
 	worth = worth.COLLECTION,
 } :: { [string]: nietz.Collection }
 

@@ -19,6 +19,7 @@ end
 worth.COLLECTION = {
 	path = ".councils/worth.jsonl",
 	format = "jsonl",
+	shared = true,
 	schema = {
 		type = "object",
 		required = { "session", "at", "request", "model", "judge", "verdict", "plainVerdict", "tokens" },

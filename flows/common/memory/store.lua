@@ -79,6 +79,7 @@ local function collection(folder: string, prefix: string, formats: "on-save" | "
 			formerly = migrations.FORMERLY,
 		},
 		index = tables(prefix),
+		shared = true,
 		expects = {
 			{ ordered = { "/created_at", "/updated_at" } },
 			{ ordered = { "/created_at", "/executions/*/timestamp" } },

@@ -157,7 +157,11 @@ function dialogue.ask(
 	end
 	table.sort(complete)
 	local said, command = ui.ask({ id = id, prompt = prompt, optional = true, complete = complete, commands = offered })
-	if command == "cancel" then
+	if command == nil and place ~= "clarify" and plain(text.trim(said)) == "help" then
+		-- All would hear it, and it would be a fact of the case.
+		ui.say(t("help_word"))
+		return dialogue.ask(t, id, place, prompt, names, others, without)
+	elseif command == "cancel" then
 		error({ code = app.CANCELLED, message = "the session was cancelled" }, 0)
 	elseif command ~= nil then
 		return { kind = "command", name = command, typed = "", text = said, several = {} }

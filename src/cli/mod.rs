@@ -72,6 +72,7 @@ use rustix::process::Resource;
 
 use crate::error::{Code, Exit, Failure};
 use crate::host::exec::helper;
+use crate::host::keys;
 use crate::model::redact::Redactor;
 use crate::model::text;
 use crate::run::interrupts;
@@ -224,7 +225,11 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
     let machine = match machine {
         Ok(machine) => machine,
         // What is checked may be that very file, and it is invalid as any other one is.
-        Err(failure) if matches!(cli.verb, Verb::Check(_)) && failure.code == Code::ConfigInvalid => {
+        Err(failure)
+            if matches!(cli.verb, Verb::Check(_))
+                && failure.code == Code::ConfigInvalid
+                && !keys::is_about_keys(&failure) =>
+        {
             output::failure(&failure);
             is_misconfigured = true;
             let bare = |environment| {

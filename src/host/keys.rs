@@ -36,6 +36,15 @@ const OTHERS: u32 = 0o077;
 /// A key that a user typed, checked and not stored yet.
 pub struct NewKey(Secret);
 
+/// What failures about the file of keys say of it.
+const HAS_KEYS: &str = "which has your keys";
+const NO_FILE_OF_KEYS: &str = "is no file of keys";
+
+/// Tells whether a failure is about the file of keys, of which nothing may be shown.
+pub(crate) fn is_about_keys(failure: &Failure) -> bool {
+    [HAS_KEYS, NO_FILE_OF_KEYS].iter().any(|words| failure.message.contains(words))
+}
+
 impl NewKey {
     /// Returns the key in what was typed or piped, without the line end behind it. Failures do not show it.
     ///
@@ -211,11 +220,11 @@ impl KeysFile {
         let shown = self.path.display();
         let found = std::fs::metadata(&self.path).map_err(|error| Failure::io(&self.path, "look at", &error))?;
         if found.mode() & OTHERS != 0 {
-            let failure = Failure::new(Code::ConfigInvalid, format!("others can read {shown}, which has your keys"));
+            let failure = Failure::new(Code::ConfigInvalid, format!("others can read {shown}, {HAS_KEYS}"));
             return Err(failure.hint("chmod 600 that file, and get new keys: others may have read these"));
         }
         let wrong = |why: String| {
-            Failure::new(Code::ConfigInvalid, format!("{shown} is no file of keys: {why}"))
+            Failure::new(Code::ConfigInvalid, format!("{shown} {NO_FILE_OF_KEYS}: {why}"))
                 .hint("correct it by its schema (`nietz types`), or remove it and store the keys anew")
         };
         let content = source::decode(&bytes, "").map_err(|_| wrong("it is not UTF-8".to_owned()))?;

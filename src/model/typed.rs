@@ -176,9 +176,6 @@ fn read_words(line: &str, commands: &[TypedCommand]) -> TypedLine {
     if let Some((command, argument)) = commands.iter().find_map(|command| Some((command, whole(said, command)?))) {
         return with_argument(command, argument).unwrap_or_else(|why| refused(why, None, Some(escape(line))));
     }
-    if plain(said) == HELP {
-        return TypedLine::Help;
-    }
     let (first, rest) = said.split_once(char::is_whitespace).unwrap_or((said, ""));
     // A name that is not offered as a word means something else here, such as an option of the prompt: it is no slip.
     if commands.iter().any(|command| plain(&command.name) == plain(first)) {

@@ -15,6 +15,8 @@ fn anybody_can_be_called_in_by_any_part_of_a_name() {
         "@devil’s what if?",
         "@senior developer, and you?",
         "@Nobody?",
+        // No remark that all would hear.
+        "help",
         "stop",
         "",
     ];
@@ -26,6 +28,7 @@ fn anybody_can_be_called_in_by_any_part_of_a_name() {
             "\"senior\" could be Senior Architect, Senior Developer. Say more of the name.",
             "Security Expert is called in for an answer.",
             "Nobody here is called \"Nobody?\".",
+            "`/help` lists what can be typed here.",
         ],
     );
     let answers: Vec<_> =

@@ -276,7 +276,7 @@ mod tests {
             let path = client.path(Scope::User, &home, &workspace).expect("it has one");
             let before = match client {
                 EditorClient::Codex => "# mine\nmodel = \"x\"\n\n[mcp_servers.other]\ncommand = \"o\"\n",
-                _ => "{\n    \"mine\": [1, 2.50],\n    \"servers\": {\n        \"other\": {}\n    }\n}\n",
+                _ => "{\n    \"mine\": [1, 2.5],\n    \"servers\": {\n        \"other\": {}\n    }\n}\n",
             };
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
             std::fs::write(&path, before).expect("it can be written");

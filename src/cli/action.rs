@@ -246,8 +246,9 @@ pub(super) fn flow_command(wanted: &str, session: &Session) -> Result<Command> {
 
 /// Makes the usage of a flow with commands say what is taken: in front of a command stand options, and none of the flow's
 /// own texts.
-fn with_usage(mut command: Command, name: &str) -> Command {
-    let usage = command.render_usage().to_string();
+fn with_usage(command: Command, name: &str) -> Command {
+    // Rendering builds a command, and what is built takes no options of the commands above it any more.
+    let usage = command.clone().render_usage().to_string();
     match usage.trim_start_matches("Usage:").trim().rsplit_once('\n') {
         Some((own, _)) if command.get_positionals().next().is_some() => {
             let own = own.trim_end();

@@ -51,10 +51,7 @@ pub(super) fn man(machine: &Machine, args: &ManArgs, command: Command) -> Result
     let flows = bundled_flows(machine)?;
     let command = command.mut_subcommand("run", |run| {
         let about = run.get_about().cloned().unwrap_or_default();
-        let mut run = action::command("nietz run", "FLOW").about(about).subcommands(flows);
-        // What is put into a command that was built is not built with it.
-        run.build();
-        run
+        action::command("nietz run", "FLOW").about(about).subcommands(flows)
     });
     let (_, reference) = docs::PAGES.iter().find(|(name, _)| *name == "commands").expect("it is one of the pages");
     let parts: String = PARTS.iter().map(|(heading, name)| part(reference, heading, name)).collect();

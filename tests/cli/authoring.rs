@@ -336,9 +336,9 @@ fn lists_say_where_things_come_from_and_what_hides_them() {
     let lines: Vec<&str> =
         ended.stdout.lines().filter(|line| line.starts_with("architect ") || line.starts_with("broken")).collect();
     assert_snapshot!(env.normal(&lines.join("\n")), @r"
-    architect            My own                                                                                              project
-    broken               (invalid: nietz check /tmp/test/work/personas/broken.md)                                      project
-    architect            Looks at boundaries, dependencies and what will be hard to change               party               bundled (hidden by that of: project)
+    architect            My own                                                                                                           project
+    broken               (invalid: nietz check /tmp/test/work/personas/broken.md)                                                   project
+    architect            Looks at boundaries, dependencies and what will be hard to change                            party               bundled (hidden by that of: project)
     ");
     let ended = env.nietz(["quotes"]).go().exits(0);
     assert_snapshot!(ended.stdout, @r"

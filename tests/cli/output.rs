@@ -298,6 +298,7 @@ fn a_flow_says_how_it_is_used() {
                                 secrets
           --thoughts            Show what models think also of those that must be asked for it
           --trust               Trust this folder with what it asks for, in this run alone: for CI
+          --trace               Show where a flow that is not yours fails in its source, too
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
           --effort <LEVEL>      How much models think, where the flow says nothing of it: none, minimal,
                                 low, medium, high, xhigh or max
@@ -341,6 +342,7 @@ fn a_flow_says_how_it_is_used() {
                                 secrets
           --thoughts            Show what models think also of those that must be asked for it
           --trust               Trust this folder with what it asks for, in this run alone: for CI
+          --trace               Show where a flow that is not yours fails in its source, too
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
           --effort <LEVEL>      How much models think, where the flow says nothing of it: none, minimal,
                                 low, medium, high, xhigh or max
@@ -378,6 +380,7 @@ fn a_flow_says_how_it_is_used() {
                                 secrets
           --thoughts            Show what models think also of those that must be asked for it
           --trust               Trust this folder with what it asks for, in this run alone: for CI
+          --trace               Show where a flow that is not yours fails in its source, too
           --model <NAME>        The model for this run: `provider/model`, a provider, or an alias
           --effort <LEVEL>      How much models think, where the flow says nothing of it: none, minimal,
                                 low, medium, high, xhigh or max

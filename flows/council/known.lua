@@ -98,8 +98,6 @@ local function tidy(piece: string): string
 	return text.trim(out)
 end
 
---- The fewest words of what a cut leaves.
-local FEWEST_LEFT = 3
 --- Words with which no sentence begins or ends that is whole.
 local TORN =
 	"^(as|that|which|who|to|of|by|at|for|with|than|que|qui|de|à|pour|avec)\\b|\\b(as|to|of|by|at|for|with|than|the|a|is|are|be|que|de|à|le|la|les|pour|avec|est|sont)$"
@@ -135,8 +133,8 @@ local function left_of(sentence: string, gone: { string }): { string }
 		if string.find(piece, "%d") ~= nil then
 			return true
 		end
-		-- What a cut leaves of a clause is no clause.
-		return #similarity.words(piece) >= (if was_cut then FEWEST_LEFT else 1) and not (was_cut and is_torn(piece))
+		-- What a cut leaves of a clause is no clause where it lost its beginning or its end.
+		return #similarity.words(piece) > 0 and not (was_cut and is_torn(piece))
 	end)
 end
 
@@ -203,12 +201,6 @@ local function sentences(self: app.App): { string }
 	return found
 end
 
---- Whether a piece of which no clause says anything by itself is told as a whole: no question, no announcement of a word or two.
-local function stands_alone(piece: string): boolean
-	local names = string.find(piece, "%s%u%l") ~= nil
-	return string.find(piece, "%?$") == nil and #similarity.words(piece) >= (if names then 2 else FEWEST)
-end
-
 --- Returns what the user said that holds, clause by clause.
 function known.clauses(self: app.App): { Clause }
 	local gone = known.taken_back(self)
@@ -217,7 +209,7 @@ function known.clauses(self: app.App): { Clause }
 		for _, piece in left_of(sentence, gone) do
 			local parts = list.filter(clauses(piece), says_something)
 			-- A piece of which no clause stands alone is told as a whole, but for a question, or one of a single word.
-			if #parts == 0 and stands_alone(piece) then
+			if #parts == 0 and string.find(piece, "%?$") == nil and #similarity.words(piece) > 1 then
 				parts = { piece }
 			end
 			for _, part in parts do

@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 use crate::disk::is_at;
 use crate::error::{Code, Failure, Result};
 use crate::journal::fault_injection::InjectedFault;
-use crate::journal::writer::LineStore;
+use crate::journal::line_store::LineStore;
 
 /// The end of a file with a journal. The lock on a run's journal ensures that only one process writes there at a time.
 pub(super) struct JournalFile {

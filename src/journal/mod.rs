@@ -14,6 +14,7 @@ pub mod entries;
 pub mod fault_injection;
 mod journal_file;
 pub(crate) mod key;
+pub mod line_store;
 pub mod lines;
 mod param_texts;
 pub(crate) mod parts;

@@ -9,86 +9,14 @@ use serde_json::Value;
 use crate::error::{Code, Failure, Result};
 use crate::journal::fault_injection::{InjectedFault, kill_this_process};
 use crate::journal::journal_file::JournalFile;
+use crate::journal::line_store::{Ending, LineStore};
 use crate::journal::lines::{JournalLine, Record, TextRecord, VERSION};
 use crate::journal::reader::MAX_BYTES;
 use crate::journal::texts::{self, InternedTexts, PrefixDigests};
 use crate::model::digest::Digest;
-use crate::model::event::EndStatus;
 
 /// Beyond this length only the end record is still appended, in bytes: the reader's limit, less room for that record.
 const LONGEST: u64 = MAX_BYTES - (1 << 20);
-
-/// Where the lines of one journal are kept. It knows of a line its number and its bytes, and never changes one.
-pub trait LineStore {
-    /// Takes the next line, with its line end. Of one that cannot be taken, nothing stays. A process that is killed after this has
-    /// lost no line that [`LineStore::sync`] has seen.
-    ///
-    /// # Errors
-    ///
-    /// `disk-failed` and the like, if it cannot be taken; `run-taken` if another process wrote a line of this number.
-    fn append(&mut self, seq: u64, line: &[u8]) -> Result<()>;
-
-    /// Waits until all lines that were taken outlive a power cut.
-    ///
-    /// # Errors
-    ///
-    /// As [`LineStore::append`].
-    fn sync(&mut self) -> Result<()>;
-
-    /// Takes the last line of this process, and says how it ends. Returns `false`, and takes nothing, where the run would wait for an
-    /// answer that is there by now.
-    ///
-    /// # Errors
-    ///
-    /// As [`LineStore::append`].
-    fn end(&mut self, seq: u64, line: &[u8], ending: &Ending) -> Result<bool> {
-        let _ = ending;
-        self.append(seq, line)?;
-        self.sync().map(|()| true)
-    }
-
-    /// Notes that the lines that say what the run is are written. Nobody has acted on them yet.
-    ///
-    /// # Errors
-    ///
-    /// As [`LineStore::append`].
-    fn begun(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    /// Lets others see what the run asks now: requests of questions, each with the `key` of its effect.
-    ///
-    /// # Errors
-    ///
-    /// As [`LineStore::append`].
-    fn asks(&mut self, questions: &[Value]) -> Result<()> {
-        let _ = questions;
-        Ok(())
-    }
-
-    /// Tells whether model calls are held to what a team may use, beside the run's own limits.
-    fn is_limited(&self) -> bool {
-        false
-    }
-
-    /// Notes, to be written together with the next lines, what a call may use at most or has used of what a team may use.
-    fn spend(&mut self, money: Value) {
-        let _ = money;
-    }
-
-    /// Returns what people call this journal.
-    fn name(&self) -> String;
-}
-
-/// How a process ends that was at a run.
-#[derive(Clone, Debug)]
-pub struct Ending {
-    pub status: EndStatus,
-    /// The requests of questions that have no answer yet, each with the `key` of its effect.
-    pub questions: Vec<Value>,
-    /// Why, if it is not done.
-    pub code: Option<Code>,
-}
 
 /// Writes to the end of a journal. Only one process does so at a time.
 pub struct JournalWriter {

@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use crate::engine::runs::RunSummary;
 use crate::error::{Code, Failure, Result};
+use crate::journal::line_store::LineStore;
 use crate::journal::lines::Record;
-use crate::journal::writer::{JournalTail, JournalWriter, LineStore};
+use crate::journal::writer::{JournalTail, JournalWriter};
 use crate::run::live::NewRun;
 use crate::run::machine::Machine;
 use crate::run::models::{FrontEndSlot, listening_client};

@@ -4,7 +4,7 @@
 //! `tls` is how it is encrypted, `failures` says what an error of the server means, `migrations` brings the schema up to date. `runs` and
 //! `documents` call the functions of the schema, each of which is one transaction. Nothing here knows what a line says.
 //!
-//! What a run needs of a store is told by the traits that are met with it: `journal::writer::LineStore`, `engine::runs::RunStore`,
+//! What a run needs of a store is told by the traits that are met with it: `journal::line_store::LineStore`, `engine::runs::RunStore`,
 //! `host::ui::mailbox::AnswerStore`, `host::documents::place::DocumentPlace`.
 
 pub mod address;

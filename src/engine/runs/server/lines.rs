@@ -4,11 +4,15 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::hold::Hold;
+use crate::engine::runs::HeldRun;
 use crate::engine::runs::summary::RunSummary;
 use crate::error::{Code, Failure, Result};
+use crate::host::attachments::AttachmentStore;
 use crate::journal::fault_injection::InjectedFault;
+use crate::journal::line_store::{Ending, LineStore};
 use crate::journal::lines::ReadRecord;
-use crate::journal::writer::{Ending, LineStore};
+use crate::journal::lines::{EndRecord, OpenRecord};
+use crate::journal::writer::{JournalTail, JournalWriter};
 use crate::model::event::EndStatus;
 use crate::store::postgres::runs::Beginning;
 
@@ -226,4 +230,35 @@ impl LineStore for ServerLines {
 
 fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Failure::new(Code::Internal, format!("this is no JSON: {error}")))
+}
+
+impl HeldRun for Hold {
+    fn writer(&self, tail: JournalTail, fault: Option<InjectedFault>) -> Result<JournalWriter> {
+        let summary = match self.claim.get() {
+            Some(claim) => {
+                // What its first line says stands in the summary from the beginning.
+                let found = self.server.find(&self.run)?.filter(|found| found.id == claim.run);
+                found.and_then(|found| serde_json::from_str(&found.summary).ok()).unwrap_or_default()
+            }
+            None => RunSummary::default(),
+        };
+        let lines = ServerLines::new(self.clone(), summary, fault);
+        Ok(JournalWriter::over(Box::new(lines), tail, fault))
+    }
+
+    fn keep_whole_part(&self) -> Result<()> {
+        Err(Failure::new(Code::Usage, "a journal on a server is never cut: its lines were written by nietz alone")
+            .hint("`nietz runs export` writes it as a file, and a copy of that can be cut"))
+    }
+
+    fn was_cut(&self) -> bool {
+        false
+    }
+
+    fn attachments(&self) -> AttachmentStore {
+        super::attachments(&self.server, &self.run)
+    }
+
+    /// The server has it with the last line.
+    fn note_end(&self, _: &OpenRecord, _: &EndRecord) {}
 }

@@ -17,8 +17,8 @@ use crate::model::document::{Expect, VersionStatus};
 use crate::model::text::line;
 use crate::pack::resolve;
 use crate::run::machine::Machine;
+use crate::run::machine::team::Team;
 use crate::run::session;
-use crate::run::team::Team;
 
 /// Work on the documents of flows
 #[derive(Args)]

@@ -77,8 +77,8 @@ use crate::model::redact::Redactor;
 use crate::model::text;
 use crate::run::interrupts;
 use crate::run::machine::Machine;
+use crate::run::machine::team;
 use crate::run::project::Found;
-use crate::run::team;
 
 /// The smallest stack, in bytes, on which verbs run, whatever the user's limit (`ulimit -s`) gives the first thread.
 const STACK: usize = 8 << 20;

@@ -21,8 +21,8 @@ use crate::model::param::origins_by_param;
 use crate::pack::permission_items::Items;
 use crate::run::access::{commands, files, notifier};
 use crate::run::machine::Machine;
+use crate::run::machine::team::Team;
 use crate::run::session::Session;
-use crate::run::team::Team;
 
 /// What differs between a live run, a replay and a test.
 pub struct RunParts {

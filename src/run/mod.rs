@@ -2,7 +2,7 @@
 //!
 //! - `machine`: this machine and its user, as the process found them; `folders`, `config`: where the user's files are, and
 //!   what they say. `project`: which folder nietz works for.
-//! - `team`: where runs and documents are kept, if that is a server.
+//! - `machine::team`: where runs and documents are kept, if that is a server.
 //! - `session`: a flow with what its run needs of these. `access`: what the run may touch. `models`: which models answer.
 //! - `assemble`: the world, the gate and the flow's input, for live runs, replays and tests.
 //! - `live`: a run from its first line to its last. `front`: how it is shown; `interrupts`: what asks it to end.
@@ -24,7 +24,6 @@ pub mod project;
 pub(crate) mod queued;
 pub(crate) mod replay;
 pub mod session;
-pub(crate) mod team;
 
 use crate::error::{Code, Failure, Result};
 

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{Event, Place, WorkerArgs};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::run::machine::Machine;
-use crate::run::team;
+use crate::run::machine::team;
 use crate::store::postgres::Server;
 use crate::store::postgres::runs::{HELD, Taken};
 

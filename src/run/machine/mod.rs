@@ -1,5 +1,7 @@
 //! What every command starts from: the workspace, the user's folders, the configuration.
 
+pub(crate) mod team;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::NaiveDate;
 
+use self::team::Team;
 use crate::engine::run_records::RunRecords;
 use crate::engine::runs::Runs;
 use crate::error::{Code, Failure, Result};
@@ -22,7 +25,6 @@ use crate::pack::trust::TrustFile;
 use crate::run::config::Config;
 use crate::run::folders::UserFolders;
 use crate::run::project::{self, Found, Project};
-use crate::run::team::Team;
 
 /// The machine and the user, as this process found them.
 pub struct Machine {

@@ -233,17 +233,7 @@ impl Node {
 }
 
 fn diff_line(text: &str) -> Value {
-    json!({ "class": diff_class(text), "text": text })
-}
-
-/// Returns how a line of a unified diff is shown.
-pub(super) fn diff_class(text: &str) -> &'static str {
-    match text.as_bytes().first() {
-        Some(b'+') if !text.starts_with("+++") => "new",
-        Some(b'-') if !text.starts_with("---") => "old",
-        Some(b'@') => "place",
-        _ => "same",
-    }
+    json!({ "class": prose::diff_class(text), "text": text })
 }
 
 /// Returns lines as points of a picture, with the same as a table.

@@ -3,7 +3,6 @@
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, html};
 
-use super::blocks::diff_class;
 use crate::model::text::clean;
 
 /// What an address may begin with.
@@ -36,6 +35,16 @@ pub(super) fn html(markdown: &str) -> String {
     html::push_html(&mut out, events);
     // What can be scrolled can be reached by the keyboard. A text has no `<` of its own any more.
     out.replace("<pre>", "<pre tabindex=\"0\">")
+}
+
+/// Returns how a line of a unified diff is shown.
+pub(super) fn diff_class(text: &str) -> &'static str {
+    match text.as_bytes().first() {
+        Some(b'+') if !text.starts_with("+++") => "new",
+        Some(b'-') if !text.starts_with("---") => "old",
+        Some(b'@') => "place",
+        _ => "same",
+    }
 }
 
 /// Returns a line of a unified diff as HTML of this program's own.

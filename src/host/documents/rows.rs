@@ -119,7 +119,7 @@ impl Store {
         self.locate(collection, key)
     }
 
-    /// Returns the line of a row. The same row always has the same line, so that [`tail::find`] can find it.
+    /// Returns the line of a row. The same row always has the same line, so that `tail::find` can find it.
     fn line(&self, collection: &Collection, key: &DocumentKey, row: &Value, file: &str) -> Result<String> {
         let mut row = row.clone();
         shape::shape(&mut row, &collection.schema);

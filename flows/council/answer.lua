@@ -78,6 +78,7 @@ local function decision_schema(self: app.App, ids: { string }, options: { string
 	local others = rejectable(self, options, is_small)
 	local why = shape.text(3, small.most(is_small, 240))
 	local rejected = with_sources({ "option", "why" }, { option = { enum = others }, why = why })
+	local labelled = with_sources({ "label", "text" }, { label = shape.text(2), text = shape.text(2) })
 	local order = { "option", "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }
 	local members: { [string]: shape.Shape } = {
 		assumptions = shape.list(line(200), 0, if is_small then 4 else 3),
@@ -88,21 +89,30 @@ local function decision_schema(self: app.App, ids: { string }, options: { string
 		tradeoffs = shape.list(line(240), 1, if is_small then 4 else 6),
 	}
 	if not is_small then
+		-- What is read first is written when all else is known.
 		order = {
 			"taken_back",
 			"option",
-			"decision",
 			"reasons",
+			"sinks",
 			"tradeoffs",
 			"rejected",
+			"disputed",
 			"assumptions",
 			"open",
 			"next_steps",
+			"context",
+			"decision",
+			"glance",
 			"rests_on",
 			"figures",
 		}
 		members.taken_back, members.rests_on, members.figures = known.TAKEN_BACK, RESTS_ON, mend.FIGURES
 		members.reasons = shape.list(line(0), 1, 6)
+		members.sinks = shape.list(line(0), 1, 3)
+		members.disputed = shape.list(labelled, 0, 3)
+		members.context = line(0)
+		members.glance = shape.list(labelled, 3, 6)
 		members.open = shape.list(line(0), 0, 5)
 	end
 	return shape.object(order, members)
@@ -190,9 +200,16 @@ end
 local function points_of(self: app.App, items: { app.Values }?): { sources.Point }
 	local found: { sources.Point } = json.array({} :: { sources.Point })
 	for _, item in items or {} :: { app.Values } do
-		table.insert(found, sources.point(self, app.to_line(item.text), item.from))
+		local point = sources.point(self, app.to_line(item.text), item.from)
+		point.label = if item.label ~= nil then app.to_line(item.label) else nil
+		table.insert(found, point)
 	end
 	return found
+end
+
+--- Returns these points where a writer was asked for them; nil where there are none.
+local function some_points(self: app.App, items: { app.Values }?): { sources.Point }?
+	return if items ~= nil and #items > 0 then points_of(self, items) else nil
 end
 
 --- Returns how an option is carried, in words.
@@ -282,11 +299,15 @@ local function write_decision(self: app.App, options: { string }): session.Decis
 		option = value.option,
 		known = rests_on(value),
 		figures = mend.own_figures(value.figures or {}),
-		reasons = if value.reasons then points_of(self, value.reasons) else nil,
+		glance = some_points(self, value.glance),
+		sinks = some_points(self, value.sinks),
+		context = if value.context then points_of(self, { value.context }) else nil,
+		disputed = some_points(self, value.disputed),
+		reasons = some_points(self, value.reasons),
 		tradeoffs = points_of(self, value.tradeoffs),
 		assumptions = points_of(self, value.assumptions),
 		rejected = rejected,
-		open = if value.open then points_of(self, value.open) else nil,
+		open = some_points(self, value.open),
 		nextSteps = points_of(self, value.next_steps),
 		made = made,
 	}

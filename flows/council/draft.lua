@@ -13,16 +13,21 @@ local similarity = require("../common/similarity")
 
 local draft = {}
 
---- The parts that are lists: what a moderator calls them, and where a decision has them.
+--- The parts that are lists, in the order in which they are read: what a moderator calls them, and where a decision has them.
+--- Lines of those with `labels` have one.
 draft.PARTS = {
+	{ name = "glance", field = "glance", labels = true },
+	{ name = "sinks", field = "sinks" },
+	{ name = "context", field = "context" },
 	{ name = "reasons", field = "reasons" },
+	{ name = "next_steps", field = "nextSteps" },
 	{ name = "tradeoffs", field = "tradeoffs" },
 	{ name = "rejected", field = "rejected" },
+	{ name = "disputed", field = "disputed", labels = true },
 	{ name = "assumptions", field = "assumptions" },
 	{ name = "open", field = "open" },
-	{ name = "next_steps", field = "nextSteps" },
 	{ name = "rests_on", field = "known" },
-}
+} :: { { name: string, field: string, labels: boolean? } }
 
 --- Something that is to be mended: `F1` and so on. `clauses` where they are of the user's, of one sentence, and told nowhere.
 export type Fault = { id: string, text: string, clauses: { known.Clause } }
@@ -36,12 +41,18 @@ function draft.part(made: session.Decision, field: string): { session.Point }
 	return values[field] or {}
 end
 
---- Returns all texts of an answer, options by their names.
+--- Returns what stands before a line: the name of an option, or a label.
+local function head_of(self: app.App, point: session.Point): string?
+	return if point.option ~= nil then app.option_name(self, point.option) else point.label
+end
+
+--- Returns all texts of an answer, with what stands before them.
 function draft.lines(self: app.App, made: session.Decision): { string }
 	local found: { string } = { made.decision.text }
 	for _, part in draft.PARTS do
 		for _, point in draft.part(made, part.field) do
-			table.insert(found, if point.option ~= nil then `{app.option_name(self, point.option)}: {point.text}` else point.text)
+			local head = head_of(self, point)
+			table.insert(found, if head ~= nil then `{head}: {point.text}` else point.text)
 		end
 	end
 	return found
@@ -52,8 +63,8 @@ function draft.told(self: app.App, made: session.Decision): string
 	local lines: { string } = { `decision: {made.decision.text}` }
 	for _, part in draft.PARTS do
 		for place, point in draft.part(made, part.field) do
-			local head = if point.option ~= nil then `"{app.option_name(self, point.option)}": ` else ""
-			table.insert(lines, `{part.name} {place}: {head}{point.text}`)
+			local head = head_of(self, point)
+			table.insert(lines, `{part.name} {place}: {if head ~= nil then `"{head}": ` else ""}{point.text}`)
 		end
 	end
 	return table.concat(lines, "\n")
@@ -192,18 +203,30 @@ local function without_invented(line: string, allowed: { figures.Figure }): stri
 	return table.concat(kept, " ")
 end
 
---- Returns a line with a mark behind it for each figure that is only proposed, where its own words do not say so.
-local function with_marks(self: app.App, made: session.Decision, line: string): string
-	local marked = line
-	for _, one in made.figures or {} :: { session.OwnFigure } do
-		local has_it = list.some(figures.of(line), function(figure): boolean
-			return figure.written == one.figure
+--- How words say of themselves that they suggest something, in the languages of the flow.
+local SUGGESTING = { "propos", "suggest", "suggér" }
+
+--- Returns a function that puts a mark behind a line for each figure that is only suggested, where its own words do not say so: once,
+--- where it is read first.
+local function marker(self: app.App, made: session.Decision): (line: string) -> string
+	local marked: { [string]: boolean } = {}
+	return function(line: string): string
+		local folded = string.lower(line)
+		local says_so = list.some(SUGGESTING, function(word): boolean
+			return string.find(folded, word, 1, true) ~= nil
 		end)
-		if one.how == "proposed" and has_it and string.find(string.lower(line), "propos", 1, true) == nil then
-			marked ..= ` {self.t("answer.proposal", { figure = one.figure })}`
+		local out = line
+		for _, one in made.figures or {} :: { session.OwnFigure } do
+			local has_it = list.some(figures.of(line), function(figure): boolean
+				return figure.written == one.figure
+			end)
+			if one.how == "proposed" and has_it and not marked[one.figure] then
+				marked[one.figure] = true
+				out ..= if says_so then "" else ` {self.t("answer.proposal", { figure = one.figure })}`
+			end
 		end
+		return out
 	end
-	return marked
 end
 
 --- Makes an answer whole by the host's own means, where nobody mended it: sentences with figures that nobody said are taken out, what a
@@ -211,12 +234,13 @@ end
 function draft.close(self: app.App, made: session.Decision, left_out: { string })
 	local values: app.Values = made :: any
 	local allowed = allowed_figures(self, made)
+	local with_marks = marker(self, made)
 	local decision = without_invented(made.decision.text, allowed)
-	made.decision.text = with_marks(self, made, if decision ~= "" then decision else app.option_text(self, made.option))
+	made.decision.text = with_marks(if decision ~= "" then decision else app.option_text(self, made.option))
 	for _, part in draft.PARTS do
 		local kept: { session.Point } = json.array({} :: { session.Point })
 		for _, point in draft.part(made, part.field) do
-			point.text = with_marks(self, made, without_invented(point.text, allowed))
+			point.text = with_marks(without_invented(point.text, allowed))
 			if point.text ~= "" then
 				table.insert(kept, point)
 			end

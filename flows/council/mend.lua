@@ -11,6 +11,7 @@ local ledger = require("../common/ledger")
 local list = require("../common/list")
 local session = require("./session")
 local shape = require("../common/shape")
+local translations = require("../common/translations")
 
 local mend = {}
 
@@ -47,6 +48,9 @@ function mend.own_figures(raw: { app.Values }): { session.OwnFigure }
 	return found
 end
 
+--- A new line of a part whose lines have labels: `Who: Ann`.
+local LABELLED = '^"?([^:"]+)"?:%s+(.+)$'
+
 --- Changes the lines of an answer: one that is there (an empty text takes it out), or a new one behind them (0).
 local function change(made: session.Decision, changes: { app.Values }, from: { session.From })
 	local values: app.Values = made :: any
@@ -64,10 +68,14 @@ local function change(made: session.Decision, changes: { app.Values }, from: { s
 				gone[one.line] = old.option == nil
 			elseif old ~= nil then
 				local changed = table.clone(old)
-				changed.text = text
+				local label, rest = string.match(text, LABELLED)
+				-- It may be told again with its label.
+				changed.text = if old.label ~= nil and label == old.label then rest :: string else text
 				points[one.line] = changed
 			elseif text ~= "" and part.name ~= "rejected" then
-				table.insert(new, { text = text, from = from })
+				local label, rest = string.match(text, LABELLED)
+				local has_label = part.labels and label ~= nil
+				table.insert(new, { text = if has_label then rest else text, label = if has_label then label else nil, from = from })
 			end
 		end
 		local kept: { session.Point } = json.array({} :: { session.Point })
@@ -129,6 +137,26 @@ end
 --- What the moderator says of a hole, as it is kept.
 local HOW_OF_HOLES: { [string]: string } = { refused = "refused", needless = "refused", open = "open" }
 
+--- Returns what is to be mended, in words.
+local function what_of(self: app.App, faults: { draft.Fault }, holes: { Found }): string
+	local parts: { string } = {}
+	local untold, wrong = 0, 0
+	for _, fault in faults do
+		untold += if #fault.clauses > 0 then 1 else 0
+		wrong += if #fault.clauses > 0 then 0 else 1
+	end
+	if untold > 0 then
+		table.insert(parts, translations.counted(self.t, "mend.untold", untold))
+	end
+	if wrong > 0 then
+		table.insert(parts, translations.counted(self.t, "mend.wrong", wrong))
+	end
+	for _, hole in holes do
+		table.insert(parts, self.t("mend.holes", { who = hole.name }))
+	end
+	return table.concat(parts, ", ")
+end
+
 --- Mends an answer where there is something to mend. Returns what of the user's need not be placed. Where the reply cannot be used the
 --- answer stands as it is, and holes stand among what is open.
 function mend.once(self: app.App, made: session.Decision, holes: { Found }): { string }
@@ -152,7 +180,7 @@ function mend.once(self: app.App, made: session.Decision, holes: { Found }): { s
 		vars = { faults = faults, holes = holes },
 		schema = schema(ids, parts),
 		persona = self.moderator,
-		label = self.t("label.mend"),
+		label = self.t("label.mend", { what = what_of(self, faults, holes) }),
 		purpose = "council",
 		temperature = 0.2,
 		small = false,

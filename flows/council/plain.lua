@@ -22,6 +22,7 @@ local function answer_schema(is_small: boolean): shape.Shape
 		return shape.text(3, small.most(is_small, letters))
 	end
 	local order = { "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }
+	local row = shape.object({ "label", "text" }, { label = shape.text(2), text = shape.text(2) })
 	local members: { [string]: shape.Shape } = {
 		assumptions = shape.list(line(200), 0, 4),
 		decision = line(300),
@@ -30,8 +31,24 @@ local function answer_schema(is_small: boolean): shape.Shape
 		tradeoffs = shape.list(line(240), 1, 4),
 	}
 	if not is_small then
-		order = { "decision", "reasons", "tradeoffs", "rejected", "objections", "assumptions", "open", "next_steps", "rests_on" }
+		order = {
+			"reasons",
+			"sinks",
+			"tradeoffs",
+			"rejected",
+			"objections",
+			"assumptions",
+			"open",
+			"next_steps",
+			"context",
+			"decision",
+			"glance",
+			"rests_on",
+		}
 		members.reasons = shape.list(line(0), 1, 6)
+		members.sinks = shape.list(line(0), 1, 3)
+		members.context = line(0)
+		members.glance = shape.list(row, 3, 6)
 		members.tradeoffs = shape.list(line(0), 1, 6)
 		members.objections = shape.list(line(0), 0, 3)
 		members.open = shape.list(line(0), 0, 6)

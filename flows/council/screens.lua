@@ -12,23 +12,30 @@ local translations = require("../common/translations")
 
 local screens = {}
 
---- The parts of an answer that are lists, in order: their headings, and what they are called in a decision and in a reply. Those of
---- `ours` are of a council alone: nobody who is compared with one has them.
-local PARTS: { { heading: string, field: string, asked: string?, ours: boolean? } } = {
-	{ heading = "why", field = "reasons" },
-	{ heading = "tradeoffs", field = "tradeoffs" },
-	{ heading = "risks", field = "risks" },
-	{ heading = "rejected", field = "rejected" },
-	{ heading = "objections", field = "objections" },
-	{ heading = "minority", field = "minorityReports", ours = true },
-	{ heading = "refused", field = "holes", ours = true },
-	{ heading = "assumptions", field = "assumptions" },
-	{ heading = "open", field = "open" },
-	{ heading = "steps", field = "nextSteps", asked = "next_steps" },
-	{ heading = "known", field = "known", asked = "rests_on" },
+--- A part of an answer below its table: its heading, the lists of a decision that it tells, and whether these are paragraphs or
+--- steps. Those of `ours` are of a council alone: nobody who is compared with one has them.
+type Part = { heading: string, fields: { string }, style: "text" | "steps" | nil, ours: boolean? }
+
+--- The parts in the order in which they are read.
+local PARTS: { Part } = {
+	{ heading = "sinks", fields = { "sinks" } },
+	{ heading = "context", fields = { "context" }, style = "text" },
+	{ heading = "why", fields = { "reasons" } },
+	{ heading = "steps", fields = { "nextSteps" }, style = "steps" },
+	{ heading = "tradeoffs", fields = { "tradeoffs" } },
+	{ heading = "risks", fields = { "risks" } },
+	{ heading = "rejected", fields = { "rejected" } },
+	{ heading = "disputed", fields = { "disputed", "minorityReports", "holes" }, ours = true },
+	{ heading = "objections", fields = { "objections" } },
+	{ heading = "assumptions", fields = { "assumptions" } },
+	{ heading = "open", fields = { "open" } },
+	{ heading = "known", fields = { "known" } },
 }
 
---- A line of a screen, and what stands before it: an option, or who says it.
+--- What a reply calls parts that a decision has under another name.
+local ASKED: { [string]: string } = { next_steps = "nextSteps", rests_on = "known" }
+
+--- A line of a screen, and what stands before it: an option, a label, or who says it.
 type Line = { text: string, head: string }
 
 --- What of a session a screen needs, wherever it comes from.
@@ -38,28 +45,55 @@ local function clean(rendered: string): string
 	return text.trim((string.gsub(rendered, "\n\n\n+", "\n\n")))
 end
 
---- Returns how the decision is carried, and how the debate ended.
-local function standing(self: Source): string
+--- Returns how the answer came about, in one line: who debated, who carries it, and what was asked before.
+local function origin(self: Source): string
 	local made = self.doc.metadata.decision
 	local carried = made.carried
-	local cycles = translations.counted(self.t, "cycles", self.doc.debateCycles)
-	local ending = self.t("answer.ending", { outcome = self.t(`outcome.{self.doc.metadata.outcome}`), cycles = cycles })
-	if made.option == agreement.UNDECIDED or carried == nil then
-		return ending
+	local outcome = self.doc.metadata.outcome
+	local parts: { string } = {
+		translations.counted(self.t, "answer.debated", self.doc.debateCycles, { of = if carried ~= nil then carried.of else 0 }),
+	}
+	if made.option ~= agreement.UNDECIDED and carried ~= nil then
+		local others = list.map(made.carriedAllTheSame or {} :: { session.Point }, function(point: session.Point): string
+			return point.from[1].name
+		end)
+		local too = if #others > 0 then self.t("answer.carried_too", { who = table.concat(others, ", ") }) else ""
+		table.insert(parts, self.t("answer.carried", { by = carried.by, of = carried.of, too = too }))
 	end
-	local votes = self.t("answer.carried", { by = carried.by, of = carried.of, sure = carried.confidence, percent = carried.percent })
-	local others = list.map(made.carriedAllTheSame or {} :: { session.Point }, function(point: session.Point): string
-		return point.from[1].name
-	end)
-	local too = if #others > 0 then ` {self.t("answer.carried_too", { who = table.concat(others, ", ") })}` else ""
-	return `{votes}{too} {ending}`
+	if outcome ~= "converged" then
+		table.insert(parts, self.t("answer.ending", { outcome = self.t(`outcome.{outcome}`) }))
+	end
+	local counts: { [string]: number } = {}
+	for _, question in self.doc.clarificationQuestions do
+		local how = if question.status == "skipped" and question.suggestedDefault ~= nil
+			then "assumed"
+			elseif question.status == "answered" then "answered"
+			else "left"
+		counts[how] = (counts[how] or 0) + 1
+	end
+	local told: { string } = {}
+	for _, how in { "answered", "assumed", "left" } do
+		if counts[how] ~= nil then
+			table.insert(told, self.t(`answer.{how}`, { count = counts[how] }))
+		end
+	end
+	if #told > 0 then
+		table.insert(parts, self.t("answer.asked", { how = table.concat(told, ", ") }))
+	end
+	return `{self.t("answer.origin")} {table.concat(parts, " ")}`
 end
 
---- Returns the lines of each part, by its heading.
+--- Returns the lines of each part, by its heading; `give` returns those of a list.
 local function parts_of(give: (field: string, ours: boolean) -> { Line }): { [string]: { Line } }
 	local found: { [string]: { Line } } = {}
 	for _, part in PARTS do
-		found[part.heading] = give(part.field, part.ours == true)
+		local lines: { Line } = {}
+		for _, field in part.fields do
+			for _, line in give(field, part.ours == true) do
+				table.insert(lines, line)
+			end
+		end
+		found[part.heading] = lines
 	end
 	return found
 end
@@ -75,6 +109,16 @@ local function refused_lines(t: translations.Translate, made: session.Decision):
 	return found
 end
 
+--- Returns the rows of the table at the top; a bar within a cell would end it.
+local function rows_of(lines: { Line }): { Line }
+	local function cell(value: string): string
+		return (string.gsub(value, "|", "\\|"))
+	end
+	return list.map(lines, function(line): Line
+		return { head = cell(line.head), text = cell(line.text) }
+	end)
+end
+
 --- Returns the variables of a screen. Who said a line is not told, but for whoever disagrees: it stands in the session.
 local function vars_of(self: Source): app.Values
 	local made = self.doc.metadata.decision
@@ -82,17 +126,19 @@ local function vars_of(self: Source): app.Values
 		local option = list.find(self.doc.metadata.options, function(one: session.Option): boolean
 			return one.id == point.option
 		end)
-		return { head = if option ~= nil then session.name_of(option) else "", text = point.text }
+		return { head = if option ~= nil then session.name_of(option) else point.label or "", text = point.text }
 	end
 	local function report_of(point: session.Point): Line
-		return { head = point.from[1].name, text = dissent.report_text(self, point) }
+		return { head = self.t("answer.against", { who = point.from[1].name }), text = dissent.report_text(self, point) }
 	end
 	return {
 		title = self.t(if made.option == agreement.UNDECIDED then "heading.undecided" else "heading.decision"),
 		undecided = made.option == agreement.UNDECIDED,
 		composed = if made.composed then self.t("answer.composed") else "",
 		decision = line_of(made.decision),
-		standing = standing(self),
+		glance = rows_of(list.map(made.glance or {} :: { session.Point }, line_of)),
+		in_short = self.t("heading.glance"),
+		origin = origin(self),
 		parts = parts_of(function(field): { Line }
 			local points: { session.Point } = (made :: app.Values)[field] or {}
 			if field == "holes" then
@@ -110,7 +156,7 @@ local function sections_of(t: translations.Translate, vars: app.Values): { app.V
 		local items = vars.parts[part.heading]
 		if #items > 0 then
 			local title = if part.heading == "open" and vars.undecided then "would_decide" else part.heading
-			table.insert(found, { title = t(`heading.{title}`), items = items })
+			table.insert(found, { title = t(`heading.{title}`), style = part.style or "", items = items })
 		end
 	end
 	return found
@@ -144,29 +190,35 @@ function screens.record(doc: session.Session, t: translations.Translate): string
 		date = t("record.date"),
 		people = t("record.people"),
 		session = t("record.session"),
-		context = t("record.context"),
+		request = t("record.request"),
 	}
 	vars.session = doc.sessionId
-	vars.known = vars.parts.known
-	vars.parts.known = {}
 	vars.sections = sections_of(t, vars)
 	return clean(template.render("./screens/record.md", vars)) .. "\n"
 end
 
---- Returns an answer that was not made by a council, or one as it is judged: the same sections for all, without names.
+--- Returns an answer that was not made by a council, or one as it is judged: the same sections for all, without names. Its lines are
+--- texts, or have a label and a text.
 function screens.anonymous(t: translations.Translate, value: app.Values): string
-	local function line_of(line: string): Line
-		return { text = app.to_line(line), head = "" }
+	local function line_of(line: app.Values | string): Line
+		if type(line) == "string" then
+			return { text = app.to_line(line), head = "" }
+		end
+		return { text = app.to_line(line.text), head = app.to_line(line.label) }
+	end
+	local function lines_of(field: string): { Line }
+		local lines = value[field] or {}
+		return list.map(if type(lines) == "string" then { lines } else lines, line_of)
 	end
 	local vars: app.Values = {
 		title = t("heading.decision"),
 		undecided = false,
 		composed = "",
 		decision = line_of(value.decision),
-		standing = "",
-		parts = parts_of(function(field): { Line }
-			return list.map(value[field] or {} :: { string }, line_of)
-		end),
+		glance = rows_of(lines_of("glance")),
+		in_short = t("heading.glance"),
+		origin = "",
+		parts = parts_of(lines_of),
 	}
 	vars.sections = sections_of(t, vars)
 	return clean(template.render("./screens/answer.md", vars))
@@ -175,8 +227,8 @@ end
 --- Returns a reply with its parts called as in a decision.
 function screens.as_decision(value: app.Values): app.Values
 	local made = table.clone(value)
-	for _, part in PARTS do
-		made[part.field] = value[part.asked or part.field]
+	for asked, field in ASKED do
+		made[field] = value[asked]
 	end
 	return made
 end
@@ -206,17 +258,23 @@ function screens.judged(self: app.App): string
 		end
 		return (string.gsub(string.gsub(out, "%s*%(?#?[PU]%d+%)?", ""), "%*", ""))
 	end
-	local function lines(points: { session.Point }?): { string }
-		return list.map(points or {} :: { session.Point }, function(point: session.Point): string
-			return plain(if point.option ~= nil then `{app.option_name(self, point.option)}: {point.text}` else point.text)
+	local function lines(points: { session.Point }?): { app.Values }
+		return list.map(points or {} :: { session.Point }, function(point: session.Point): app.Values
+			local head = if point.option ~= nil then app.option_name(self, point.option) else point.label or ""
+			return { label = plain(head), text = plain(point.text) }
 		end)
 	end
-	local judged: app.Values = { decision = plain(made.decision.text), objections = lines(made.minorityReports) }
+	local objections = lines(made.minorityReports)
+	for _, line in lines(made.disputed) do
+		table.insert(objections, line)
+	end
+	local judged: app.Values = { decision = plain(made.decision.text), glance = lines(made.glance), objections = objections }
+	local values: app.Values = made :: any
 	for _, part in PARTS do
 		-- A small mind's other answers tell nothing of what they rest on.
 		local is_asked = part.heading ~= "known" or not app.is_small(self, nil)
 		if not part.ours and is_asked and part.heading ~= "objections" then
-			judged[part.field] = lines(made[part.field])
+			judged[part.fields[1]] = lines(values[part.fields[1]])
 		end
 	end
 	return screens.anonymous(self.t, judged)

@@ -104,6 +104,8 @@ export type Point = {
 	cites: { string }?,
 	--- Of what was rejected: the option.
 	option: string?,
+	--- Of a row of the table at the top, and of what was disputed: what it is about, in a few words.
+	label: string?,
 	--- Of a minority report: what would convince its author.
 	convince: string?,
 	made: Made?,
@@ -119,12 +121,18 @@ export type Decision = {
 	option: string,
 	decision: Point,
 	composed: boolean?,
+	--- The table at the top, what would sink it, and where the person who asked stands.
+	glance: { Point }?,
+	sinks: { Point }?,
+	context: { Point }?,
 	known: { Fact }?,
 	reasons: { Point }?,
 	tradeoffs: { Point }?,
 	risks: { Point }?,
 	assumptions: { Point }?,
 	rejected: { Point }?,
+	--- What the debate turned on: who held what, and why it matters.
+	disputed: { Point }?,
 	open: { Point }?,
 	nextSteps: { Point }?,
 	minorityReports: { Point }?,

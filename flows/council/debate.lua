@@ -125,6 +125,7 @@ function debate.run_cycle(self: app.App, number: number, asks: boolean): string?
 		-- What was said before stands; there is nothing new to measure.
 		ui.say(self.t("debate.nobody"))
 		close_cycle(self, measure_cycle(self, number))
+		ui.say(self.t("ended.silent"))
 		return "silent"
 	end
 	local one = measure_cycle(self, number)
@@ -132,14 +133,20 @@ function debate.run_cycle(self: app.App, number: number, asks: boolean): string?
 	table.insert(history, one)
 	local outcome = agreement.outcome(history, self.limit.cycles)
 	ui.say(`*{agreement.summary(one, self.doc.metadata.options, self.t)}*`)
-	if outcome == nil and asks and not interjections.hear(self, number) then
+	if outcome == "limit_reached" then
+		ui.say(self.t("debate.limit", { number = number, limit = self.limit.cycles }))
+	elseif outcome ~= nil then
+		ui.say(self.t(`ended.{outcome}`))
+	end
+	if outcome ~= nil and asks then
+		-- What somebody has wrong is said before the answer is written, and not after.
+		outcome = if interjections.last_word(self, number) then nil else outcome
+	elseif asks and not interjections.hear(self, number) then
 		outcome = "stopped"
+		ui.say(self.t("ended.stopped"))
 	end
 	-- Measured again: a persona that answered the user may have changed its position.
 	close_cycle(self, measure_cycle(self, number))
-	if number >= self.limit.cycles then
-		ui.say(self.t("debate.limit", { number = number, limit = self.limit.cycles }))
-	end
 	return outcome
 end
 
@@ -152,9 +159,6 @@ function debate.run(self: app.App): string
 		local outcome = debate.run_cycle(self, number, self.params.pause)
 		if outcome ~= nil then
 			app.record_event(self, "outcome", { outcome = outcome })
-			if outcome ~= "limit_reached" then
-				ui.say(self.t(`ended.{outcome}`))
-			end
 			return outcome
 		end
 	end

@@ -144,27 +144,32 @@ local function say_unknown(self: app.App, line: dialogue.Said, names: { string }
 	ui.say(`{self.t("between.unknown", { typed = line.typed })}{hint} {self.t("between.here", { names = table.concat(names, ", ") })}`)
 end
 
---- Takes lines of the user between two cycles. Returns whether the debate goes on.
-function interjections.hear(self: app.App, number: number): boolean
+--- Takes lines of the user at a prompt. Returns whether the debate goes on: where they said so, or went on and `on_enter` says it of
+--- whether they said anything.
+local function listen(self: app.App, id: string, prompt: string, number: number, on_enter: (said: boolean) -> boolean): boolean
 	local names = list.map(self.seats, function(persona): string
 		return persona.name
 	end)
 	local others = list.map(members.debaters(), function(persona): string
 		return persona.name
 	end)
-	local prompt = `{self.t("between.prompt", { number = number + 1, limit = self.limit.cycles })}\n\n{self.t("between.ask")}`
+	local said = false
 	while true do
-		local line = dialogue.ask(self.t, "between", "between", prompt, names, others)
-		if line.kind == "empty" or line.name == "go-on" and line.kind == "command" then
+		local line = dialogue.ask(self.t, id, "between", prompt, names, others)
+		if line.kind == "empty" then
+			return on_enter(said)
+		elseif line.kind == "command" and line.name == "go-on" then
 			return true
 		elseif line.kind == "command" and line.name == "stop" then
 			return false
 		elseif line.kind == "command" and line.name == "fact" then
 			interjections.tell_all(self, "fact", line.text)
+			said = true
 		elseif line.kind == "command" and line.name == "option" then
 			add_option(self, line.text)
+			said = true
 		elseif line.kind == "command" and line.name == "strike" then
-			interjections.strike(self, line.text)
+			said = interjections.strike(self, line.text) or said
 		elseif line.kind == "command" and line.name == "facts" then
 			interjections.show_facts(self)
 		elseif line.kind == "command" then
@@ -177,10 +182,34 @@ function interjections.hear(self: app.App, number: number): boolean
 			ui.say(self.t("between.ask_what", { name = line.name }))
 		elseif line.kind == "address" then
 			ask_one(self, line.name, line.text, number)
+			said = true
 		else
 			interjections.tell_all(self, "remark", line.text)
+			said = true
 		end
 	end
+end
+
+--- Takes lines of the user between two cycles. Returns whether the debate goes on.
+function interjections.hear(self: app.App, number: number): boolean
+	local prompt = `{self.t("between.prompt", { number = number + 1, limit = self.limit.cycles })}\n\n{self.t("between.ask")}`
+	return listen(self, "between", prompt, number, function(): boolean
+		return true
+	end)
+end
+
+--- Asks, where the debate is over, whether the council has anything wrong. Returns whether it debates once more: whoever said
+--- something is heard by all first, within the limit of cycles.
+function interjections.last_word(self: app.App, number: number): boolean
+	local prompt = `{self.t("between.last")}\n\n{self.t("between.last_ask")}`
+	local goes_on = listen(self, "last-word", prompt, number, function(said): boolean
+		return said
+	end)
+	if goes_on and number >= self.limit.cycles then
+		ui.say(self.t("debate.no_room", { limit = self.limit.cycles }))
+		return false
+	end
+	return goes_on
 end
 
 return interjections

@@ -122,6 +122,9 @@ function brief_check.missing(document: Document, basis: Basis, again: boolean): 
 		end
 		local least = #similarity.words(entry.text)
 		for place, items in document do
+			if table.find(brief_document.HEAD, place) ~= nil then
+				continue
+			end
 			local looked_for = place == section or place == "problem"
 			for _, item in items do
 				local share = similarity.shared_words(entry.text, brief_document.words(item)) / math.max(1, least)
@@ -252,20 +255,47 @@ function brief_check.drop_doubles(document: Document, basis: Basis): Document
 	return made
 end
 
---- Returns an item without the parts that have a figure which nobody said, or nil where the statement itself has one, or rests on
---- nothing that holds.
+--- What stands between the names of several owners.
+local BETWEEN_NAMES = { " and ", " et ", " with ", " avec ", " & ", "/", ";" }
+
+--- Whether somebody of these was named by nobody.
+local function is_unnamed(owners: string, said: string): boolean
+	local parted = owners
+	for _, sign in BETWEEN_NAMES do
+		parted = string.gsub(parted, sign, ",")
+	end
+	return list.some(string.split(parted, ","), function(one): boolean
+		local name = text.trim(one)
+		return name ~= "" and not ledger.is_said(name, said)
+	end)
+end
+
+--- Returns an item without the parts that have a figure which nobody said, or nil where nothing is left of its statement, or where
+--- it rests on nothing that holds.
 local function cleaned(raw: Item, basis: Basis): Item?
 	local item = table.clone(raw)
 	local function known(part: string): boolean
 		return invented_in(part, basis) == nil
 	end
+	local function kept(part: string?): string?
+		return if part ~= nil and not known(part) then "" else part
+	end
+	local function holding(ids: { number }?): { number }?
+		return if ids ~= nil then holds(basis, ids) else nil
+	end
+	if not known(item.text) then
+		-- Only the sentences go that have a figure without a source.
+		item.text = table.concat(list.filter(ledger.sentences(item.text), known), " ")
+	end
 	item.from = holds(basis, raw.from)
 	item.criteria = if item.criteria then list.filter(item.criteria, known) else nil
-	item.mitigation = if known(item.mitigation or "") then item.mitigation else ""
-	item.price = if known(item.price or "") then item.price else ""
-	item.date = if known(item.date or "") then item.date else ""
+	item.mitigation, item.mitigation_from = kept(item.mitigation), holding(item.mitigation_from)
+	item.price, item.price_from = kept(item.price), holding(item.price_from)
+	item.date, item.rule, item.default, item.why = kept(item.date), kept(item.rule), kept(item.default), kept(item.why)
+	local owner = item.owner or ""
+	item.unnamed = if owner ~= "" and is_unnamed(owner, basis.said) then true else nil
 	local rests = #raw.from == 0 or #item.from > 0
-	return if rests and invented(item, basis) == nil then item else nil
+	return if rests and item.text ~= "" and invented(item, basis) == nil then item else nil
 end
 
 --- Returns a document without what nobody said and what holds no more, and with nothing told twice.

@@ -14,10 +14,13 @@ export type Item = {
 	from: { number },
 	--- What it says: the statement, the story, the risk, the step, how an approach works.
 	text: string,
-	--- Of a decision.
+	--- Of a decision; of an open question, what hangs on it.
 	why: string?,
 	rejected: string?,
-	--- Of an approach. `standing` is `chosen`, `recommended` or `open`.
+	--- Of an open question: which answer leads to what, and what holds until then.
+	rule: string?,
+	default: string?,
+	--- Of an approach, and of a row of the table at the top, whose label it is. `standing` is `chosen`, `recommended` or `open`.
 	name: string?,
 	price: string?,
 	standing: string?,
@@ -29,8 +32,12 @@ export type Item = {
 	probability: number?,
 	impact: number?,
 	mitigation: string?,
-	--- Of a risk or a step.
+	--- The entries on which the mitigation, or the price, rests: where there are none it is the writer's own.
+	mitigation_from: { number }?,
+	price_from: { number }?,
+	--- Of a risk, a step or an open question. `unnamed`: nobody named this owner.
 	owner: string?,
+	unnamed: boolean?,
 	date: string?,
 	--- Where nothing else says it: the iteration that it comes from.
 	iteration: number?,
@@ -38,7 +45,7 @@ export type Item = {
 
 export type Document = { [string]: { Item } }
 
---- The sections, in the order in which a writer thinks of them.
+--- The sections, in the order in which a writer thinks of them: what is read first is written last.
 brief_document.SECTIONS = {
 	"problem",
 	"users",
@@ -51,11 +58,17 @@ brief_document.SECTIONS = {
 	"stories",
 	"facts",
 	"risks",
+	"sinks",
 	"open",
 	"contested",
 	"steps",
 	"ideas",
+	"lead",
+	"glance",
 }
+
+--- The sections at the top: what they say stands below them as well.
+brief_document.HEAD = { "lead", "glance" }
 
 --- In which section an entry is looked for, by its kind.
 brief_document.OF_KIND = {
@@ -90,6 +103,8 @@ function brief_document.encode(document: Document, sections: { string }): string
 		for _, item in document[section] do
 			local one = table.clone(item)
 			one.from = json.array(table.clone(item.from))
+			one.mitigation_from = if item.mitigation_from then json.array(table.clone(item.mitigation_from)) else nil
+			one.price_from = if item.price_from then json.array(table.clone(item.price_from)) else nil
 			table.insert(items, one)
 		end
 		found[section] = items
@@ -101,6 +116,9 @@ end
 function brief_document.words(item: Item): string
 	local parts = { item.text }
 	for _, part in { item.name or "", item.why or "", item.rejected or "", item.price or "", item.mitigation or "" } do
+		table.insert(parts, part)
+	end
+	for _, part in { item.rule or "", item.default or "" } do
 		table.insert(parts, part)
 	end
 	for _, part in { item.owner or "", item.date or "" } do
@@ -117,11 +135,12 @@ function brief_document.words(item: Item): string
 	)
 end
 
---- Returns all that a document says.
+--- Returns all that a document says below its head.
 function brief_document.all_words(document: Document): string
 	local parts: { string } = {}
 	for _, section in brief_document.SECTIONS do
-		for _, item in document[section] do
+		local items = if table.find(brief_document.HEAD, section) == nil then document[section] else {}
+		for _, item in items do
 			table.insert(parts, brief_document.words(item))
 		end
 	end
@@ -143,6 +162,7 @@ end
 
 local LINE: shape.Shape = shape.text(1)
 local PERHAPS: shape.Shape = { type = "string" }
+local IDS: shape.Shape = shape.list({ type = "integer" })
 
 --- What the items of a section have beside `from` and `text`, in the order in which it is thought of.
 local MEMBERS: { [string]: { { name: string, of: shape.Shape } } } = {
@@ -150,6 +170,7 @@ local MEMBERS: { [string]: { { name: string, of: shape.Shape } } } = {
 	approaches = {
 		{ name = "name", of = LINE },
 		{ name = "price", of = LINE },
+		{ name = "price_from", of = IDS },
 		{ name = "standing", of = { enum = { "chosen", "recommended", "open" } } },
 	},
 	stories = {
@@ -161,15 +182,27 @@ local MEMBERS: { [string]: { { name: string, of: shape.Shape } } } = {
 		{ name = "probability", of = shape.integer(1, 3) },
 		{ name = "impact", of = shape.integer(1, 3) },
 		{ name = "mitigation", of = LINE },
+		{ name = "mitigation_from", of = IDS },
 		{ name = "owner", of = PERHAPS },
 	},
+	open = {
+		{ name = "why", of = PERHAPS },
+		{ name = "rule", of = PERHAPS },
+		{ name = "default", of = PERHAPS },
+		{ name = "owner", of = PERHAPS },
+		{ name = "date", of = PERHAPS },
+	},
+	glance = { { name = "name", of = LINE } },
 	steps = { { name = "owner", of = PERHAPS }, { name = "date", of = PERHAPS } },
 }
+
+--- The sections whose number of items is held: the least, and the most.
+local COUNTS: { [string]: { number } } = { problem = { 1, 1 }, lead = { 1, 1 }, glance = { 0, 6 }, sinks = { 0, 3 } }
 
 --- Returns the shape of a section's items; with `at`, the place of the item that each replaces.
 local function item_shape(section: string, with_place: boolean): shape.Shape
 	local names = { "from", "text" }
-	local members: { [string]: shape.Shape } = { from = shape.list({ type = "integer" }), text = LINE }
+	local members: { [string]: shape.Shape } = { from = IDS, text = LINE }
 	if with_place then
 		table.insert(names, 1, "at")
 		members.at = { type = "integer", minimum = 0 }
@@ -185,9 +218,9 @@ end
 function brief_document.shape_of(sections: { string }): shape.Shape
 	local members: { [string]: shape.Shape } = {}
 	for _, section in sections do
-		members[section] = if section == "problem"
-			then shape.list(item_shape(section, false), 1, 1)
-			else shape.list(item_shape(section, false))
+		local count = COUNTS[section]
+		local item = item_shape(section, false)
+		members[section] = if count ~= nil then shape.list(item, count[1], count[2]) else shape.list(item)
 	end
 	return shape.object(sections, members)
 end

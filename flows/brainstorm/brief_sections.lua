@@ -68,6 +68,7 @@ end
 --- stands behind a line that says where it comes from.
 type Line = {
 	id: number,
+	name: string,
 	text: string,
 	bare: string,
 	by: string,
@@ -77,9 +78,15 @@ type Line = {
 	own: boolean,
 	why: string,
 	rejected: string,
+	rule: string,
+	default: string,
 	owner: string,
 	date: string,
 }
+
+local function without_stop(value: string?): string
+	return (string.gsub(value or "", "%.$", ""))
+end
 
 local function line_of(self: app.App, item: Item): Line
 	local iteration = iteration_of(self, item)
@@ -87,16 +94,19 @@ local function line_of(self: app.App, item: Item): Line
 	local reasoned = (item.why or "") ~= "" or (item.rejected or "") ~= ""
 	return {
 		id = item.from[1] or 0,
+		name = cell(item.name),
 		text = (string.gsub(item.text, "\n", " ")),
-		bare = if reasoned then (string.gsub(item.text, "%.$", "")) else item.text,
+		bare = if reasoned then without_stop(item.text) else item.text,
 		by = by_of(self, item),
 		iteration = iteration,
 		trace = if iteration > 0 then " " .. self.t("brief.trace", { iteration = iteration }) else "",
 		mark = mark,
 		own = mark ~= "",
-		why = (string.gsub(item.why or "", "%.$", "")),
-		rejected = (string.gsub(item.rejected or "", "%.$", "")),
-		owner = item.owner or "",
+		why = without_stop(item.why),
+		rejected = without_stop(item.rejected),
+		rule = without_stop(item.rule),
+		default = without_stop(item.default),
+		owner = if item.unnamed then `{item.owner} *({self.t("brief.suggested")})*` else item.owner or "",
 		date = item.date or "",
 	}
 end
@@ -108,12 +118,21 @@ local function quotes_of(self: app.App, item: Item): { string }
 	end)
 end
 
-type StoryLine = Line & { story: string, priority: string, effort: string, criteria: { string }, quotes: { string } }
+--- Returns what stands behind a part of an item that its writer may have made up: that it is a suggestion, where it rests on nothing
+--- and the item itself does not say so.
+local function part_mark(self: app.App, item: Item, part: string?, from: { number }?): string
+	local is_own = self.mind == "large" and (part or "") ~= "" and #(from or {}) == 0
+	return if is_own and mark_of(self, item) == "" then ` *({self.t("brief.suggested")})*` else ""
+end
+
+type StoryLine = Line & { story: string, priority: string, effort: string, takes: string, weight: string, criteria: { string }, quotes: { string } }
 
 local function story_of(self: app.App, item: Item): StoryLine
 	local line = line_of(self, item) :: any
 	line.story = line.text
 	line.priority, line.effort = item.priority or "", item.effort or ""
+	line.takes = if item.effort ~= nil then self.t(`brief.takes.{item.effort}`) else ""
+	line.weight = if item.priority ~= nil then self.t(`brief.weights.{item.priority}`) else ""
 	line.criteria = item.criteria or {}
 	line.quotes = quotes_of(self, item)
 	return line
@@ -127,7 +146,8 @@ local function risks_of(self: app.App, items: { Item }): { RiskLine }
 	for index, item in items do
 		local line = line_of(self, item) :: any
 		local weight = (item.probability or 0) * (item.impact or 0)
-		line.risk, line.mitigation = cell(item.text), cell(item.mitigation)
+		line.risk = cell(item.text)
+		line.mitigation = cell(item.mitigation) .. part_mark(self, item, item.mitigation, item.mitigation_from)
 		line.weight = if weight > 0 then tostring(weight) else ""
 		line.high = weight >= assessments.MITIGATE
 		line.order = (if weight > 0 then 10 - weight else 0) * 1000 + index
@@ -183,6 +203,17 @@ local function idea_of(self: app.App, item: Item): IdeaLine
 	return { content = line.text, score = score, rated = rated ~= nil, iteration = line.iteration, trace = line.trace }
 end
 
+--- Returns how many questions were answered.
+local function answers_of(self: app.App): number
+	local count = 0
+	for _, entry in session.counted_history(self.doc) do
+		for _, response in entry.responses do
+			count += if response ~= "" then 1 else 0
+		end
+	end
+	return count
+end
+
 --- Returns everything that a template of a brief may show.
 function brief_sections.of(self: app.App, document: Document): app.Vars
 	local s = self.doc.session
@@ -207,6 +238,17 @@ function brief_sections.of(self: app.App, document: Document): app.Vars
 		level = self.t(`levels.{ems.level(s.ems)}`),
 		date = string.sub(clock.now(), 1, 10),
 		size = stories.size(document.stories),
+		lead = if document.lead[1] then line_of(self, document.lead[1]).text else "",
+		glance = list.map(document.glance, function(item): Line
+			local line = line_of(self, item)
+			line.text = cell(line.text)
+			return line
+		end),
+		sinks = lines("sinks"),
+		came_about = self.t("brief.came_about", {
+			rounds = translations.counted(self.t, "brief.rounds", session.answered(self.doc)),
+			answers = translations.counted(self.t, "brief.answers", answers_of(self)),
+		}),
 		problem = problem.text,
 		origin = problem.trace,
 		users = lines("users"),
@@ -218,7 +260,8 @@ function brief_sections.of(self: app.App, document: Document): app.Vars
 		decisions = lines("decisions"),
 		approaches = list.map(document.approaches, function(item): Line
 			local line = line_of(self, item) :: any
-			line.name, line.how, line.price = item.name or "", line.text, item.price or ""
+			line.name, line.how = item.name or "", line.text
+			line.price = (item.price or "") .. part_mark(self, item, item.price, item.price_from)
 			line.chosen = item.standing == "chosen"
 			line.recommended = item.standing ~= "open"
 			return line
@@ -232,7 +275,7 @@ function brief_sections.of(self: app.App, document: Document): app.Vars
 		contested = lines("contested"),
 		steps = list.map(document.steps, function(item): Line
 			local line = line_of(self, item) :: any
-			line.step = line.text
+			line.step, line.cell = line.text, cell(line.text)
 			return line
 		end),
 		ideas = ideas,
@@ -253,7 +296,8 @@ function brief_sections.missing(self: app.App, rendered: string, document: Docum
 	local told = plain(rendered)
 	local found: { Left } = {}
 	for _, section in brief_document.SECTIONS do
-		for _, item in document[section] do
+		local items = if table.find(brief_document.HEAD, section) == nil then document[section] else {}
+		for _, item in items do
 			local bare = string.gsub(plain(item.text), "%.$", "")
 			if #item.from > 0 and string.find(told, bare, 1, true) == nil then
 				table.insert(found, { section = section, item = item, trace = line_of(self, item).trace })

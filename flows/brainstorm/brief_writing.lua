@@ -25,7 +25,10 @@ end
 --- Returns what a brief is checked by. What files of the project say is said, and so are the days of the session.
 function brief_writing.basis(self: app.App): brief_check.Basis
 	local held = notebook.holding(self.doc)
-	local lines = { self.doc.nietz.topic, string.sub(self.doc.session.created, 1, 10), string.sub(clock.now(), 1, 10) }
+	local today = string.sub(clock.now(), 1, 10)
+	local lines = { self.doc.nietz.topic, string.sub(self.doc.session.created, 1, 10), today }
+	-- A day that was said without its year is of this one or of the next.
+	table.insert(lines, tostring((tonumber(string.sub(today, 1, 4)) or 0) + 1))
 	for _, entry in held do
 		for _, part in { entry.text, entry.quote or "", entry.why or "", entry.rejected or "", entry.owner or "", entry.date or "" } do
 			table.insert(lines, part)

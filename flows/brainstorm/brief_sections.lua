@@ -125,7 +125,15 @@ local function part_mark(self: app.App, item: Item, part: string?, from: { numbe
 	return if is_own and mark_of(self, item) == "" then ` *({self.t("brief.suggested")})*` else ""
 end
 
-type StoryLine = Line & { story: string, priority: string, effort: string, takes: string, weight: string, criteria: { string }, quotes: { string } }
+type StoryLine = Line & {
+	story: string,
+	priority: string,
+	effort: string,
+	takes: string,
+	weight: string,
+	criteria: { string },
+	quotes: { string },
+}
 
 local function story_of(self: app.App, item: Item): StoryLine
 	local line = line_of(self, item) :: any

@@ -3,6 +3,7 @@
 --- that rests on it, with its figures and names; nothing that was taken back, and no figure that nobody said. Pure.
 
 local brief_document = require("./brief_document")
+local dates = require("../common/dates")
 local figures = require("../common/figures")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
@@ -180,14 +181,30 @@ local function in_problem(document: Document, item: Item, names: { [string]: boo
 	return similarity.echoes(item.text, { words }) and has_all(words, item.text, names)
 end
 
---- Returns what may be cited within these words: what was said, and what a calculation that is written out in them comes to
---- (`410 × 11% ≈ 45`, `525 a month (3,150 ÷ 6)`).
+--- Returns what may be cited within these words: what was said, what a calculation that is written out in them comes to
+--- (`410 × 11% ≈ 45`, `525 a month (3,150 ÷ 6)`), and days that are counted from one that was said.
 local function with_results(words: string, said: string): string
 	local known = said
 	for _, figure in figures.worked_out(words, figures.of(said)) do
 		known ..= `\n{figure.written}`
 	end
+	for _, day in dates.counted(words, said) do
+		known ..= `\n{day}`
+	end
 	return known
+end
+
+--- Returns a basis on which a document may cite, too, what a calculation of its own comes to, wherever that stands.
+local function with_sums(document: Document, basis: Basis): Basis
+	local all = { brief_document.all_words(document) }
+	for _, section in brief_document.HEAD do
+		for _, item in document[section] do
+			table.insert(all, brief_document.words(item))
+		end
+	end
+	local more = table.clone(basis)
+	more.said = with_results(table.concat(all, "\n"), basis.said)
+	return more
 end
 
 --- Returns the figure that words have and nobody said, or nil.
@@ -210,8 +227,9 @@ local function holds(basis: Basis, ids: { number }): { number }
 end
 
 --- Returns what is wrong with the items of a document, in the words in which its writer is told.
-function brief_check.faults(document: Document, basis: Basis): { Fault }
+function brief_check.faults(document: Document, known: Basis): { Fault }
 	local found: { Fault } = {}
+	local basis = with_sums(document, known)
 	local names = names_of(basis.held)
 	local function add(section: string, at: number, why: string)
 		table.insert(found, { section = section, at = at, why = why })
@@ -299,8 +317,9 @@ local function cleaned(raw: Item, basis: Basis): Item?
 end
 
 --- Returns a document without what nobody said and what holds no more, and with nothing told twice.
-function brief_check.clean(document: Document, basis: Basis): Document
+function brief_check.clean(document: Document, known: Basis): Document
 	local made = brief_document.empty()
+	local basis = with_sums(document, known)
 	for _, section in basis.sections do
 		for _, raw in document[section] do
 			local item = cleaned(raw, basis)

@@ -211,6 +211,11 @@ local function idea_of(self: app.App, item: Item): IdeaLine
 	return { content = line.text, score = score, rated = rated ~= nil, iteration = line.iteration, trace = line.trace }
 end
 
+--- Returns a subject as a title: it begins with a capital letter, and may be longer than its first sentence.
+local function title_of(topic: string): string
+	return (string.gsub(topic, "^%l", string.upper))
+end
+
 --- Returns how many questions were answered.
 local function answers_of(self: app.App): number
 	local count = 0
@@ -243,6 +248,7 @@ function brief_sections.of(self: app.App, document: Document): app.Vars
 		s = { slug = s.slug, id = s.id, ems = s.ems, iterations = session.answered(self.doc), minutes = s.duration_minutes },
 		iterations = translations.counted(self.t, "brief.iterations", session.answered(self.doc)),
 		topic = own.topic,
+		title = title_of(own.topic),
 		level = self.t(`levels.{ems.level(s.ems)}`),
 		date = string.sub(clock.now(), 1, 10),
 		size = stories.size(document.stories),
@@ -284,6 +290,7 @@ function brief_sections.of(self: app.App, document: Document): app.Vars
 		steps = list.map(document.steps, function(item): Line
 			local line = line_of(self, item) :: any
 			line.step, line.cell = line.text, cell(line.text)
+			line.whose = if line.owner ~= "" or self.mind == "small" then line.owner else self.t("brief.nobody")
 			return line
 		end),
 		ideas = ideas,

@@ -111,7 +111,9 @@ end
 --- Whether an answer speaks of suggestions by their letters: "a for the factory, b otherwise". A lone `a` within a sentence is a
 --- word.
 local function names_letters(answer: string): boolean
-	local folded = ` {text.fold(answer)} `
+	-- The end of "I'd" is no letter of theirs.
+	local plain = string.gsub(text.fold(answer), "\226\128[\152\153]", "'")
+	local folded = ` {string.gsub(plain, "'%a", "")} `
 	return string.find(folded, "[%s%p][b-d][%s%p]") ~= nil
 		or string.find(folded, "^%s*a[%s%p]") ~= nil
 		or string.find(folded, "[%.,;:%(]%s*a[%s%p]") ~= nil

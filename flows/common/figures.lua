@@ -197,12 +197,16 @@ local function calculations_in(line: string): { string }
 	return found
 end
 
---- Returns the figures of a text that a calculation in it gives; one may follow from another.
+--- Returns the figures of a text that a calculation in it gives, and those that it is made of; one may follow from another.
 function figures.worked_out(line: string, known: { Figure }): { Figure }
 	local all: { Figure }, found: { Figure } = table.clone(known), {}
 	for _, calculation in calculations_in(line) do
 		local value = figures.result(calculation, all)
 		local candidates: { Figure } = if value ~= nil then figures.of(line) else {}
+		if value ~= nil then
+			local parts = figures.of(calculation)
+			table.move(parts, 1, #parts, #found + 1, found)
+		end
 		for _, figure in candidates do
 			if is_near(figure.value, value :: number) or is_near(figure.value, 100 * value :: number) then
 				table.insert(found, figure)

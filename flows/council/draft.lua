@@ -3,6 +3,7 @@
 --- judges only what it can know: what of the user's is told nowhere, figures and quotes that nobody said.
 
 local app = require("./app")
+local dates = require("../common/dates")
 local figures = require("../common/figures")
 local json = require("@nietz/json")
 local known = require("./known")
@@ -82,6 +83,13 @@ local function allowed_figures(self: app.App, made: session.Decision): { figures
 				table.move(found, 1, #found, #all + 1, all)
 			end
 		end
+	end
+	-- Sums that stand in the answer itself, and days that are counted from one that was said.
+	local told = table.concat(draft.lines(self, made), "\n")
+	local worked_out = figures.worked_out(told, all)
+	table.move(worked_out, 1, #worked_out, #all + 1, all)
+	for _, day in dates.counted(told, known.said(self)) do
+		table.insert(all, { written = day, value = tonumber(day) :: number })
 	end
 	return all
 end

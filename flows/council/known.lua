@@ -220,10 +220,12 @@ function known.clauses(self: app.App): { Clause }
 	return found
 end
 
---- Returns all figures that may stand in an answer as they are: those of the user that hold, of files, and of the day.
-function known.figures(self: app.App): { figures.Figure }
+--- Returns all that may be cited in an answer as it is: what the user said and holds, files, and the day.
+function known.said(self: app.App): string
 	local gone = known.taken_back(self)
-	local lines: { string } = { app.today(self) }
+	local today = app.today(self)
+	-- A day that was said without its year is of this one or of the next.
+	local lines: { string } = { today, tostring((tonumber(string.sub(today, 1, 4)) or 0) + 1) }
 	for _, entry in ledger.holding(self.book, nil, KINDS) do
 		for _, piece in left_of(entry.text, gone) do
 			table.insert(lines, piece)
@@ -238,7 +240,12 @@ function known.figures(self: app.App): { figures.Figure }
 	for _, line in self.cited do
 		table.insert(lines, `{line.number} {line.text}`)
 	end
-	return figures.of(table.concat(lines, "\n"))
+	return table.concat(lines, "\n")
+end
+
+--- Returns all figures that may stand in an answer as they are.
+function known.figures(self: app.App): { figures.Figure }
+	return figures.of(known.said(self))
 end
 
 --- The lines of a record, prepared for many questions.

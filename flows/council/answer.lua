@@ -27,7 +27,10 @@ local function last_measure(self: app.App): agreement.Measure
 	return history[#history]
 end
 
---- Returns the options that may be chosen: the one with the most confidence behind it, or those that share that place.
+--- Options with so many percent less behind them than the first are as good as it: the writer takes one of them.
+local NEAR = 10
+
+--- Returns the options that may be chosen: the one with the most confidence behind it, and those that come near to it.
 local function eligible_options(self: app.App): { string }
 	local last = last_measure(self)
 	local most = 0
@@ -36,10 +39,15 @@ local function eligible_options(self: app.App): { string }
 	end
 	local found: { string } = {}
 	for _, option in app.open_options(self) do
-		if last.leading == option.id or (last.leading == nil and (most == 0 or last.support[option.id] == most)) then
+		local percent = last.support[option.id] or 0
+		if most == 0 or (percent > 0 and percent >= most - NEAR) then
 			table.insert(found, option.id)
 		end
 	end
+	table.sort(found, function(one, other): boolean
+		local first, second = last.support[one] or 0, last.support[other] or 0
+		return if first == second then one < other else first > second
+	end)
 	return found
 end
 

@@ -47,16 +47,24 @@ local function head_of(self: app.App, point: session.Point): string?
 	return if point.option ~= nil then app.option_name(self, point.option) else point.label
 end
 
---- Returns all texts of an answer, with what stands before them.
-function draft.lines(self: app.App, made: session.Decision): { string }
-	local found: { string } = { made.decision.text }
+--- Returns all texts of an answer, with what stands before them, and where each stands (`reasons 2`).
+local function placed_lines(self: app.App, made: session.Decision): { { place: string, text: string } }
+	local found: { { place: string, text: string } } = { { place = "decision", text = made.decision.text } }
 	for _, part in draft.PARTS do
-		for _, point in draft.part(made, part.field) do
+		for place, point in draft.part(made, part.field) do
 			local head = head_of(self, point)
-			table.insert(found, if head ~= nil then `{head}: {point.text}` else point.text)
+			local line = if head ~= nil then `{head}: {point.text}` else point.text
+			table.insert(found, { place = `{part.name} {place}`, text = line })
 		end
 	end
 	return found
+end
+
+--- Returns all texts of an answer, with what stands before them.
+function draft.lines(self: app.App, made: session.Decision): { string }
+	return list.map(placed_lines(self, made), function(line): string
+		return line.text
+	end)
 end
 
 --- Returns an answer as who mends and who reviews it reads it: each line with its part and its place.
@@ -184,21 +192,30 @@ function draft.faults(self: app.App, made: session.Decision): { Fault }
 	end
 	local allowed, said = allowed_figures(self, made), all_said(self)
 	local asks = ledger.plain(self.doc.requestText)
-	for _, line in lines do
-		local unsaid = figures.unsaid(line, allowed)
-		if #unsaid > 0 then
-			local which = table.concat(unsaid, ", ")
-			add(`Neither theirs, as far as it holds, nor in figures with a sum that gives it: {which}. In: "{line}"`)
+	local third = self.t("answer.third_person")
+	-- A figure that stands in several lines is one fault.
+	local places: { [string]: { string } } = {}
+	local unsaid: { string } = {}
+	for _, line in placed_lines(self, made) do
+		for _, figure in figures.unsaid(line.text, allowed) do
+			if places[figure] == nil then
+				places[figure] = {}
+				table.insert(unsaid, figure)
+			end
+			table.insert(places[figure], line.place)
 		end
-		for _, quote in quotes_of(line) do
+		for _, quote in quotes_of(line.text) do
 			if not ledger.is_said(quote, said) then
-				add(`Nobody said these words: "{quote}"`)
+				add(`Nobody said these words ({line.place}): "{quote}"`)
 			end
 		end
-		local third = self.t("answer.third_person")
-		if ledger.stands_in(third, ledger.plain(line)) and not ledger.stands_in(third, asks) then
-			add(`It speaks of them and not to them: "{line}"`)
+		if ledger.stands_in(third, ledger.plain(line.text)) and not ledger.stands_in(third, asks) then
+			add(`It speaks of them and not to them: {line.place}`)
 		end
+	end
+	for _, figure in unsaid do
+		local where = table.concat(places[figure], ", ")
+		add(`{figure} is neither theirs, as far as it holds, nor has it a sum that gives it, beside it or in figures: {where}`)
 	end
 	return found
 end
@@ -244,7 +261,7 @@ function draft.close(self: app.App, made: session.Decision, left_out: { string }
 	local allowed = allowed_figures(self, made)
 	local with_marks = marker(self, made)
 	local decision = without_invented(made.decision.text, allowed)
-	made.decision.text = with_marks(if decision ~= "" then decision else app.option_text(self, made.option))
+	made.decision.text = if decision ~= "" then decision else app.option_text(self, made.option)
 	for _, part in draft.PARTS do
 		local kept: { session.Point } = json.array({} :: { session.Point })
 		for _, point in draft.part(made, part.field) do
@@ -268,6 +285,8 @@ function draft.close(self: app.App, made: session.Decision, left_out: { string }
 		end
 	end
 	made.known = facts
+	-- What no line below it marks is marked in the sentence itself.
+	made.decision.text = with_marks(made.decision.text)
 	local missing = list.filter(known.missing(self, told), function(clause): boolean
 		return table.find(left_out, clause.text) == nil
 	end)

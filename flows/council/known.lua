@@ -201,9 +201,19 @@ local function sentences(self: app.App): { string }
 	return found
 end
 
---- Returns what the user said that holds, clause by clause.
+--- Returns the words by which the user took others back, one text.
+local function words_that_take_back(self: app.App): string
+	local found: { string } = {}
+	for _, item in self.doc.nietz.takenBack or {} :: { app.Values } do
+		table.insert(found, item.by or "")
+	end
+	return table.concat(found, "\n")
+end
+
+--- Returns what the user said that holds, clause by clause. What only takes other words back ("no, for one") says nothing alone.
 function known.clauses(self: app.App): { Clause }
 	local gone = known.taken_back(self)
+	local taking = words_that_take_back(self)
 	local found: { Clause } = {}
 	for _, sentence in sentences(self) do
 		for _, piece in left_of(sentence, gone) do
@@ -213,7 +223,10 @@ function known.clauses(self: app.App): { Clause }
 				parts = { piece }
 			end
 			for _, part in parts do
-				table.insert(found, { text = part, within = piece })
+				local only_takes = string.find(part, "%d") == nil and ledger.is_said(part, taking) and #similarity.words(part) < FEWEST
+				if not only_takes then
+					table.insert(found, { text = part, within = piece })
+				end
 			end
 		end
 	end

@@ -12,6 +12,7 @@ local list = require("../common/list")
 local session = require("./session")
 local shape = require("../common/shape")
 local translations = require("../common/translations")
+local ui = require("@nietz/ui")
 
 local mend = {}
 
@@ -171,6 +172,7 @@ function mend.once(self: app.App, made: session.Decision, holes: { Found }): { s
 	for index in holes do
 		table.insert(ids, `H{index}`)
 	end
+	ui.say(self.t("mend.what", { what = what_of(self, faults, holes) }))
 	local parts = { "decision" }
 	for _, part in draft.PARTS do
 		table.insert(parts, part.name)
@@ -180,7 +182,7 @@ function mend.once(self: app.App, made: session.Decision, holes: { Found }): { s
 		vars = { faults = faults, holes = holes },
 		schema = schema(ids, parts),
 		persona = self.moderator,
-		label = self.t("label.mend", { what = what_of(self, faults, holes) }),
+		label = self.t("label.mend"),
 		purpose = "council",
 		temperature = 0.2,
 		small = false,

@@ -13,6 +13,7 @@ local scoring = require("./scoring")
 local session = require("./session")
 local similarity = require("../common/similarity")
 local text = require("@nietz/text")
+local translations = require("../common/translations")
 local ui = require("@nietz/ui")
 
 local iterate = {}
@@ -149,6 +150,7 @@ local function ask_open_questions(self: app.App): app.Signal?
 				session.add_answer(self.doc, "")
 			end
 		elseif signal ~= nil and signal.go == "again" then
+			ui.say(translations.counted(self.t, "ask.anew", count - index + 1))
 			begin_questions(self, true)
 			entry = session.open_iteration(self.doc)
 		elseif signal ~= nil then

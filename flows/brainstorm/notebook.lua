@@ -77,16 +77,19 @@ function notebook.apply(doc: session.Doc, proposal: ledger.Proposal, said: strin
 	return change
 end
 
---- Returns an entry as one line: its id, its kind, what it says, and whose and until when it is.
+--- Returns an entry as one line: its id, its kind, what it says, why, over what, and whose and until when it is.
 function notebook.line(self: app.App, entry: ledger.Entry): string
 	local shown = `**{entry.id}** {self.t(`kinds.{entry.kind}`)}: {entry.text}`
 	local more: { string } = {}
-	for _, part in { entry.owner or "", entry.date or "" } do
+	local why, rejected = entry.why or "", entry.rejected or ""
+	local reason = if why ~= "" then self.t("ledger.why", { why = why }) else ""
+	local over = if rejected ~= "" then self.t("ledger.rejected", { rejected = rejected }) else ""
+	for _, part in { reason, over, entry.owner or "", entry.date or "" } do
 		if part ~= "" then
 			table.insert(more, part)
 		end
 	end
-	return if #more > 0 then `{shown} ({table.concat(more, ", ")})` else shown
+	return if #more > 0 then `{shown} ({table.concat(more, "; ")})` else shown
 end
 
 --- Shows what changed in the ledger, each change in one line.

@@ -298,7 +298,9 @@ function noting.run(self: app.App, wants: Wants): Noted
 	})
 	local quoted: { string } = {}
 	if value ~= nil then
-		local known = `{doc.nietz.topic}\n{string.sub(doc.session.created, 1, 4)}\n{transcript.text(doc)}`
+		local year = tonumber(string.sub(doc.session.created, 1, 4)) or 0
+		-- "Last year" and "in March" have a year that nobody says.
+		local known = `{doc.nietz.topic}\n{year - 1} {year} {year + 1}\n{transcript.text(doc)}`
 		for _, file in self.reading.files do
 			known ..= "\n" .. file.text
 		end

@@ -88,17 +88,7 @@ function report.blocks(run: nietz.Recorded): { nietz.Block }
 	if book ~= nil and #book.entries > 0 then
 		table.insert(blocks, noted(book))
 	end
-	local events = {}
-	for _, entry in session.history or {} do
-		for index, question in entry.questions or {} do
-			local answer = (entry.responses or {})[index]
-			local said = if answer ~= nil then `{question}\n\n> {answer}` else question
-			table.insert(events, { at = `iteration {entry.iteration}`, text = said })
-		end
-	end
-	if #events > 0 then
-		table.insert(blocks, { type = "timeline", title = "Questions and answers", events = events } :: any)
-	end
+	-- Questions and answers stand in the conversation below.
 	return blocks
 end
 

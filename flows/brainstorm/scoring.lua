@@ -66,6 +66,12 @@ function scoring.show(self: app.App, noted: noting.Noted, before: ems.Axes)
 	if #names > 0 and self.options.chart then
 		ui.say(self.t("ems.held", { axes = table.concat(names, ", ") }))
 	end
+	for _, axis in ems.AXES do
+		local evidence = (self.doc.nietz.evidence or {})[axis.key]
+		if self.options.chart and evidence ~= nil and (self.doc.nietz.axes[axis.key] or 0) < (before[axis.key] or 0) then
+			ui.say(self.t("ems.fell", { evidence = evidence, axis = self.t(`axes.{axis.key}`) }))
+		end
+	end
 	if self.options.suggest then
 		advise(self)
 	end

@@ -135,12 +135,17 @@ function brief_document.words(item: Item): string
 	)
 end
 
+--- Returns the items of a section; none where it is of the head.
+function brief_document.below_head(document: Document, section: string): { Item }
+	local none: { Item } = {}
+	return if table.find(brief_document.HEAD, section) == nil then document[section] else none
+end
+
 --- Returns all that a document says below its head.
 function brief_document.all_words(document: Document): string
 	local parts: { string } = {}
 	for _, section in brief_document.SECTIONS do
-		local items = if table.find(brief_document.HEAD, section) == nil then document[section] else {}
-		for _, item in items do
+		for _, item in brief_document.below_head(document, section) do
 			table.insert(parts, brief_document.words(item))
 		end
 	end

@@ -311,8 +311,7 @@ function brief_sections.missing(self: app.App, rendered: string, document: Docum
 	local told = plain(rendered)
 	local found: { Left } = {}
 	for _, section in brief_document.SECTIONS do
-		local items = if table.find(brief_document.HEAD, section) == nil then document[section] else {}
-		for _, item in items do
+		for _, item in brief_document.below_head(document, section) do
 			local bare = string.gsub(plain(item.text), "%.$", "")
 			if #item.from > 0 and string.find(told, bare, 1, true) == nil then
 				table.insert(found, { section = section, item = item, trace = line_of(self, item).trace })

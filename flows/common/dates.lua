@@ -26,6 +26,8 @@ local MONTHS = {
 	"nov",
 	"dec",
 }
+--- Of each month, a word for it.
+local FIRST_OF = { "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec" }
 --- Further than this, in weeks, nobody counts on.
 local FARTHEST = 26
 
@@ -45,9 +47,10 @@ end
 local function of(line: string): { Date }
 	local found: { Date } = {}
 	local folded = text.fold(line)
-	local function add(written: string, word: string)
-		local day, month = tonumber(written), month_of(word)
-		if day ~= nil and month ~= nil and day >= 1 and day <= 31 then
+	local function add(written: string?, word: string?)
+		local day = if written ~= nil then tonumber(written) else nil
+		local month = if word ~= nil then month_of(word) else nil
+		if written ~= nil and day ~= nil and month ~= nil and day >= 1 and day <= 31 then
 			table.insert(found, { written = written, day = day, place = BEFORE[month] + day })
 		end
 	end
@@ -62,11 +65,7 @@ local function of(line: string): { Date }
 		add(written, word)
 	end
 	for month, written in string.gmatch(line, "%d%d%d%d%-(%d%d)%-(%d%d)") do
-		local place = BEFORE[tonumber(month) or 0]
-		local day = tonumber(written)
-		if place ~= nil and day ~= nil then
-			table.insert(found, { written = written, day = day, place = place + day })
-		end
+		add(written, FIRST_OF[tonumber(month) or 0])
 	end
 	return found
 end

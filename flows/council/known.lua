@@ -204,7 +204,8 @@ end
 --- Returns the words by which the user took others back, one text.
 local function words_that_take_back(self: app.App): string
 	local found: { string } = {}
-	for _, item in self.doc.nietz.takenBack or {} :: { app.Values } do
+	local taken_back: { app.Values } = self.doc.nietz.takenBack or {} :: { app.Values }
+	for _, item in taken_back do
 		table.insert(found, item.by or "")
 	end
 	return table.concat(found, "\n")

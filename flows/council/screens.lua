@@ -50,9 +50,8 @@ local function origin(self: Source): string
 	local made = self.doc.metadata.decision
 	local carried = made.carried
 	local outcome = self.doc.metadata.outcome
-	local parts: { string } = {
-		translations.counted(self.t, "answer.debated", self.doc.debateCycles, { of = if carried ~= nil then carried.of else 0 }),
-	}
+	local vars: translations.Vars = { of = if carried ~= nil then carried.of else 0 }
+	local parts: { string } = { translations.counted(self.t, "answer.debated", self.doc.debateCycles, vars) }
 	if made.option ~= agreement.UNDECIDED and carried ~= nil then
 		local others = list.map(made.carriedAllTheSame or {} :: { session.Point }, function(point: session.Point): string
 			return point.from[1].name

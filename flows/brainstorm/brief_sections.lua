@@ -325,7 +325,7 @@ end
 function brief_sections.rests(document: Document): { session.Rest }
 	local found: { session.Rest } = {}
 	for _, section in brief_document.SECTIONS do
-		for _, item in document[section] do
+		for _, item in brief_document.below_head(document, section) do
 			table.insert(found, { section = section, text = item.text, from = json.array(table.clone(item.from)) })
 		end
 	end

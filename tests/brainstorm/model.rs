@@ -149,12 +149,12 @@ fn draft(request: &Request) -> Value {
         .map(|risk| {
             let number = |at: usize| risk[at].parse::<u64>().expect("a number");
             json!({"from": [], "text": &risk[1], "probability": number(2), "impact": number(3), "mitigation": &risk[4],
-                   "owner": ""})
+                   "mitigation_from": [], "owner": ""})
         })
         .collect();
     if risks.is_empty() {
         risks.push(json!({"from": from, "text": "The ledger fills up unnoticed", "probability": 3, "impact": 2,
-                          "mitigation": "Alert on its age", "owner": ""}));
+                          "mitigation": "Alert on its age", "mitigation_from": from, "owner": ""}));
     }
     let chosen = found("the user chose \"(.*?)\"").captures(&task).map(|name| name[1].to_owned());
     let standing = |name: &str| match &chosen {
@@ -164,21 +164,23 @@ fn draft(request: &Request) -> Value {
     };
     let mut approaches: Vec<Value> = found(r"(?m)^- (.*): (.*) Its price: (.*)$")
         .captures_iter(&task)
-        .map(|one| json!({"from": from, "name": &one[1], "text": &one[2], "price": &one[3], "standing": standing(&one[1])}))
+        .map(|one| json!({"from": from, "name": &one[1], "text": &one[2], "price": &one[3], "price_from": [], "standing": standing(&one[1])}))
         .collect();
     if approaches.is_empty() {
-        approaches.push(json!({"from": from, "name": "Ledger first", "text": "Orders wait.", "price": "A worker.",
+        approaches.push(json!({"from": from, "name": "Ledger first", "text": "Orders wait.", "price": "A worker.", "price_from": from,
                                "standing": "recommended"}));
     }
     json!({"problem": [{"from": from, "text": "When the provider is down, the ledger has no order and the customer leaves."}],
         "users": [{"from": from, "text": "customers at the ledger"}],
         "goals": [], "scope": [], "out": [], "constraints": [], "decisions": [], "facts": [], "open": [], "contested": [],
-        "ideas": [], "approaches": approaches, "risks": risks,
+        "ideas": [], "sinks": [{"from": [], "text": "Nobody has asked the bank."}], "approaches": approaches, "risks": risks,
         "stories": [
             {"from": from, "text": "A customer keeps the order in our ledger during an outage", "criteria": ["The order is there"],
              "effort": "M", "priority": "must"},
             {"from": from, "text": "Support sees pending orders", "criteria": ["They see it"], "effort": "S", "priority": "could"}],
-        "steps": [{"from": from, "text": "Write down the ledger's key", "owner": "", "date": ""}]})
+        "steps": [{"from": from, "text": "Write down the ledger's key", "owner": "", "date": ""}],
+        "lead": [{"from": from, "text": "Keep orders in the ledger."}],
+        "glance": [{"from": from, "name": "Where", "text": "our ledger"}, {"from": [], "name": "Who", "text": "the team | its lead"}]})
 }
 
 /// The names of the sections of a brief that a schema wants.

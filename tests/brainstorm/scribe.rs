@@ -319,12 +319,18 @@ fn item(section: &str, id: u64, text: &str, at: Option<u64>) -> Value {
         item["probability"] = json!(1);
         item["impact"] = json!(1);
         item["mitigation"] = json!("Somebody watches it");
+        item["mitigation_from"] = json!([]);
     }
-    if section == "risks" || section == "steps" {
+    if ["risks", "steps", "open"].contains(&section) {
         item["owner"] = json!("");
     }
-    if section == "steps" {
+    if section == "steps" || section == "open" {
         item["date"] = json!("");
+    }
+    if section == "open" {
+        for name in ["why", "rule", "default"] {
+            item[name] = json!("");
+        }
     }
     if let Some(at) = at {
         item["at"] = json!(at);
@@ -355,6 +361,7 @@ fn brief(properties: &Value, prompt: &str) -> Value {
     if value["problem"].as_array().is_none_or(Vec::is_empty) {
         value["problem"] = json!([{"from": [], "text": "Nothing was said"}]);
     }
+    value["lead"] = value["problem"].clone();
     value
 }
 

@@ -31,32 +31,32 @@ fn each_point_names_who_said_it_in_a_turn_that_exists() {
     assert_eq!(table.prompts("Your dissent goes on the record").len(), 1, "only dissent is asked for");
     let answer = session["finalAnswer"].as_str().expect("an answer");
     insta::assert_snapshot!(answer, @r"
-    ## Decision
+    ## The answer
 
     **Split billing out, behind contract tests.**
 
-    Carried by 2 of 3, with confidence 70 of 100; 67 % of all confidence. In the end the council is in deadlock, after 3 cycles.
+    ### What to do, in this order
 
-    ### What speaks against it, and what is done about it
+    1. Write the contract tests.
+
+    ### What it costs, and what is done about it
 
     - Two deployments instead of one.
 
-    ### Not taken
+    ### What was turned down, and why
 
     - **Leave billing where it is**: It only moves the problem.
     - **Draw the boundary inside the monolith first**: It only moves the problem.
 
-    ### Who disagrees
+    ### Where the advisers disagree, and why it matters
 
-    - **Devil's Advocate**: Nobody has shown that two deployments are cheaper than one. *What would convince me:* A month of deploys with the time each of them took.
+    - **Devil's Advocate would still decide otherwise**: Nobody has shown that two deployments are cheaper than one. *What would convince me:* A month of deploys with the time each of them took.
 
-    ### Assumptions
+    ### Assumed, and not checked
 
     - Two people can work on nothing else.
 
-    ### Next steps
-
-    - Write the contract tests.
+    *How this came about: 3 advisers who see such things differently debated it in 3 rounds. Of these, 2 would decide so. It ended because the council is in deadlock.*
     ");
     assert_eq!(turns(&session, "conclusion").last().expect("one")["content"], answer);
     says(&ended, &[answer]);
@@ -106,7 +106,7 @@ fn reviewers_read_the_whole_answer_and_a_hole_is_mended_kept_open_or_refused_wit
     }
     assert!(answer.contains("- Write the contract tests, and name who is called at night."), "{answer}");
     assert!(
-        answer.ends_with("- The ledger is in good hands, those of Ann."),
+        answer.contains("### Also said, and still true\n\n- The ledger is in good hands, those of Ann.\n"),
         "told once, in the moderator's words: {answer}"
     );
     assert!(!answer.contains("looks after it"), "{answer}");
@@ -118,7 +118,7 @@ fn reviewers_read_the_whole_answer_and_a_hole_is_mended_kept_open_or_refused_wit
         HOLE,
         |_, _| json!({"changes": [], "figures": [], "settled": [{"id": "H1", "how": "refused", "words": "You named Ann for that."}]}),
     );
-    assert!(answer.contains("### What else was objected\n\n- **Devil's Advocate**: Nobody has said who looks after it at night. *Why not:* You named Ann for that."), "{answer}");
+    assert!(answer.contains("- **Devil's Advocate**: Nobody has said who looks after it at night. *Why it does not hold:* You named Ann for that."), "{answer}");
     // Nobody answers it: it stands among what is open.
     let (_, session, answer) = mended("", HOLE, |_, _| json!({"changes": [], "figures": [], "settled": []}));
     assert!(answer.contains("### Still open\n\n- Nobody has said who looks after it at night."), "{answer}");
@@ -138,9 +138,9 @@ fn what_no_line_tells_goes_back_once_and_is_placed_in_their_words_where_nobody_m
         ]})
     });
     assert_eq!(table.prompts("Before it goes out, mend it").len(), 1);
-    let (_, known) = answer.split_once("### What it rests on\n\n").expect("it is told");
+    let (_, known) = answer.split_once("### Also said, and still true\n\n").expect("it is told");
     // A figure is never needless, and words that stand nowhere tell nothing.
-    assert_eq!(known, "- Ann owns the ledger of 40,000 rows.\n- Bob hates the pager.");
+    assert!(known.starts_with("- Ann owns the ledger of 40,000 rows.\n- Bob hates the pager.\n\n"), "{known}");
     assert_eq!(
         session["metadata"]["decision"]["leftOut"],
         json!([{"text": "I feel a bit lost.", "why": "It decides nothing."}])
@@ -171,7 +171,7 @@ fn a_figure_nobody_said_is_taken_out_unless_it_follows_from_what_was_said_or_is_
     let session = table.hold(&["--no-pause", "--cycles", "2", "--context", "The fee is 1,600 a month."], &[]).result();
     let answer = session["finalAnswer"].as_str().expect("an answer");
     assert!(
-        answer.contains("- It costs 19,200 a year. Stop at 250 failures. (250 is a proposal: nobody measured it.)"),
+        answer.contains("- It costs 19,200 a year. Stop at 250 failures. *(250 is suggested: nobody measured it)*"),
         "{answer}"
     );
     assert!(!answer.contains("5,000"), "{answer}");

@@ -124,42 +124,59 @@ fn a_decision_is_written_as_a_record_in_markdown() {
     - Council: Senior Architect, QA Engineer, Devil's Advocate
     - Session: ID
 
-    ## Decision
+    ## The answer
 
-    Split billing out, behind contract tests.
+    **Split billing out, behind contract tests.**
 
-    Carried by 2 of 3, with confidence 70 of 100; 67 % of all confidence. In the end the council is in deadlock, after 3 cycles.
+    | In short | |
+    |---|---|
+    | **Cost** | Two people |
+    | **Who** | The team \| its lead |
+    | **When** | This quarter |
 
-    ## Why
+    ### What would sink it, and what you do then
+
+    - The tests are red in May: then stop.
+
+    ### Where you stand
+
+    Billing goes down with the rest.
+
+    ### Why
 
     - The tests pin what both sides mean.
 
-    ## What speaks against it, and what is done about it
+    ### What to do, in this order
+
+    1. Write the contract tests.
+
+    ### What it costs, and what is done about it
 
     - Two deployments instead of one.
 
-    ## Not taken
+    ### What was turned down, and why
 
     - **Leave it**: It only moves the problem.
     - **Boundary first**: It only moves the problem.
 
-    ## Who disagrees
+    ### Where the advisers disagree, and why it matters
 
-    - **Devil's Advocate**: Nobody has shown that two deployments are cheaper than one. *What would convince me:* A month of deploys with the time each of them took.
+    - **One deployment or two**: QA Engineer counts nights, others do not.
+    - **Devil's Advocate would still decide otherwise**: Nobody has shown that two deployments are cheaper than one. *What would convince me:* A month of deploys with the time each of them took.
 
-    ## Assumptions
+    ### Assumed, and not checked
 
     - Two people can work on nothing else.
 
-    ## Next steps
-
-    - Write the contract tests.
-
-    ## Context
-
-    Should we split billing into its own service this quarter?
+    ### Also said, and still true
 
     - Nina signs it.
+
+    *How this came about: 3 advisers who see such things differently debated it in 3 rounds. Of these, 2 would decide so. It ended because the council is in deadlock.*
+
+    ### What was asked
+
+    Should we split billing into its own service this quarter?
     ");
     let ended = table.env.nietz(["run", "council", "export", RUN, "other.md"]).var("NIETZ_RUN", "x").go().exits(0);
     assert!(ended.stdout.contains("other.md"), "{ended:?}");

@@ -180,6 +180,10 @@ impl Brain {
                    "rejected": ["Waiting: it costs more each month"], "next_steps": ["Write the contract tests"]});
             if has("reasons") {
                 value["reasons"] = json!(["It halves the outages"]);
+                value["sinks"] = json!(["The contracts are not signed by May: then stop"]);
+                value["context"] = json!("Billing goes down with the rest.");
+                value["glance"] = json!([{"label": "Cost", "text": "two deployments"}, {"label": "Who", "text": "the team"},
+                                         {"label": "When", "text": "this quarter"}]);
                 (value["objections"], value["open"], value["rests_on"]) =
                     (json!(["Two people are few"]), json!([]), json!([]));
             }
@@ -304,6 +308,12 @@ fn answer(properties: &Value, request: &Request) -> Value {
         (value["rests_on"], value["taken_back"], value["figures"], value["open"]) =
             (json!([]), json!([]), json!([]), json!([]));
         value["reasons"] = json!([{"text": "The tests pin what both sides mean.", "from": [last]}]);
+        value["sinks"] = json!([{"text": "The tests are red in May: then stop.", "from": [last]}]);
+        value["disputed"] = json!([{"label": "One deployment or two", "text": "QA Engineer counts nights, others do not.", "from": [last]}]);
+        value["context"] = json!({"text": "Billing goes down with the rest.", "from": []});
+        let row = |label: &str, text: &str| json!({"label": label, "text": text, "from": []});
+        value["glance"] =
+            json!([row("Cost", "Two people"), row("Who", "The team | its lead"), row("When", "This quarter")]);
     }
     value
 }

@@ -152,11 +152,17 @@ fn reply(request: &Request) -> Value {
         .filter(|other| *other != chosen)
         .map(|other| json!({"option": other, "why": packed(&mut rest, why), "from": from}))
         .collect();
-    for name in ["reasons", "tradeoffs", "risks", "assumptions", "open", "next_steps"] {
+    for name in ["reasons", "sinks", "tradeoffs", "risks", "assumptions", "open", "next_steps"] {
         if has(name) {
             let most = properties[name]["maxItems"].as_u64().unwrap_or(1);
             value[name] = (0..most).map(|_| json!({"text": packed(&mut rest, &properties[name]["items"]["properties"]["text"]), "from": from})).collect();
         }
+    }
+    if has("glance") {
+        let row = |label: &str| json!({"label": label, "text": "as it was said", "from": []});
+        value["glance"] = json!([row("Cost"), row("Who"), row("When")]);
+        value["context"] = json!({"text": packed(&mut rest, &properties["context"]["properties"]["text"]), "from": []});
+        value["disputed"] = json!([]);
     }
     if has("rests_on") {
         let told = facts.iter().enumerate().filter(|(place, _)| place % 3 != 2);

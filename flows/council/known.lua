@@ -211,6 +211,14 @@ local function words_that_take_back(self: app.App): string
 	return table.concat(found, "\n")
 end
 
+--- How many words may take others back and say nothing else.
+local TAKING = 4
+
+--- Whether a clause can be one that only takes others back: few words, without a figure or a name.
+local function takes_alone(clause: string): boolean
+	return #similarity.words(clause) <= TAKING and string.find(clause, "%d") == nil and string.find(clause, "%s%u") == nil
+end
+
 --- Returns what the user said that holds, clause by clause. What only takes other words back ("no, for one") says nothing alone.
 function known.clauses(self: app.App): { Clause }
 	local gone = known.taken_back(self)
@@ -224,8 +232,7 @@ function known.clauses(self: app.App): { Clause }
 				parts = { piece }
 			end
 			for _, part in parts do
-				local only_takes = string.find(part, "%d") == nil and ledger.is_said(part, taking) and #similarity.words(part) < FEWEST
-				if not only_takes then
+				if not (ledger.is_said(part, taking) and takes_alone(part)) then
 					table.insert(found, { text = part, within = piece })
 				end
 			end

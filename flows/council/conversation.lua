@@ -72,14 +72,16 @@ function conversation.tell_answer(self: app.App, question: session.Question, lin
 	app.tell(self, if is_default then `{told} (They took the default that was offered.)` else told)
 end
 
---- Tells what is debated and by whom.
+--- Tells what is debated and by whom, with the words of everybody who sits here: once, and not again in each prompt of theirs.
 function conversation.tell_table(self: app.App, seats: { personas.Persona })
 	app.tell(
 		self,
 		template.render("./prompts/table.md", {
 			topic = self.doc.metadata.topic,
 			options = self.doc.metadata.options,
-			seats = seats,
+			seats = list.map(seats, function(seat): app.Values
+				return { name = seat.name, words = text.trim(personas.render(seat, { lang = self.lang })) }
+			end),
 		})
 	)
 end

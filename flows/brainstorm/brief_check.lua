@@ -31,7 +31,8 @@ local SAME, FEWEST = 0.75, 3
 local LONGER = 1.3
 
 --- The sections whose items are statements, the one that keeps a statement first.
-local STATEMENTS = { "decisions", "constraints", "goals", "out", "scope", "users", "contested", "open", "risks", "steps", "facts", "ideas" }
+local STATEMENTS =
+	{ "sinks", "decisions", "constraints", "goals", "out", "scope", "users", "contested", "open", "risks", "steps", "facts", "ideas" }
 
 --- Returns the words with a capital that do not begin a sentence: names, and what is written like one.
 local function capitals(value: string): { string }
@@ -154,7 +155,7 @@ end
 --- Whether two sections are about the same kind of thing: what is to be done about an open question is no second telling of it.
 local function comparable(one: string, other: string): boolean
 	local apart = one == "steps" or other == "steps" or one == "risks" or other == "risks"
-	return one == other or not apart
+	return one == other or not apart or (one == "sinks" and other == "risks")
 end
 
 --- Calls `seen` with each statement that says what another one says, which comes first by its section.

@@ -34,12 +34,22 @@ function known.taken_back(self: app.App): { string }
 	end)
 end
 
+--- Whether words stand behind others in one text, as in "for two, no, for one".
+local function stands_behind(by: string, quote: string, place: string): boolean
+	local whole = ledger.plain(place)
+	local _, last = string.find(whole, ledger.plain(quote), 1, true)
+	return last ~= nil and ledger.is_said(by, string.sub(whole, last + 1))
+end
+
 --- Whether later words of the user (`by`) come after earlier ones (`quote`).
 local function is_later(self: app.App, quote: string, by: string): boolean
 	local first: number? = nil
 	for _, entry in self.book.entries do
 		if first == nil and ledger.is_said(quote, entry.text) then
 			first = entry.id
+			if stands_behind(by, quote, entry.text) then
+				return true
+			end
 		elseif first ~= nil and ledger.is_said(by, entry.text) then
 			return true
 		end

@@ -7,6 +7,7 @@ mod commands;
 mod endings;
 mod flags;
 mod history;
+mod leads;
 mod ledger;
 mod looks;
 mod minds;

@@ -9,6 +9,7 @@ mod debate;
 mod endings;
 mod heard;
 mod kept;
+mod leads;
 mod look;
 pub(crate) mod model;
 mod rules;

@@ -50,7 +50,7 @@ fn finish_writes_a_brief_and_a_journal_that_can_be_traced() {
         "**Architect**",
         "- _spike_:",
         "## What the brief rests on",
-        "- Users: customers at the ledger ← 1",
+        "- Who is touched by it: customers at the ledger ← 1",
         "** decided: Orders stay in our ledger “Orders stay in our own ledger first.”",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");

@@ -61,8 +61,8 @@ fn what_is_true_is_kept_whatever_its_words_are_and_what_nobody_said_is_not() {
     }
     assert!(!text.contains("moon") && !text.contains("40 percent") && !text.contains("9 August"), "{text}");
     let shown = said(&ended);
-    assert!(shown.contains("- **+** **1** user: The field staff counts three score people"), "{shown}");
-    assert!(shown.find("**+** **1** user") < shown.find("EMS "), "before the bars: {shown}");
+    assert!(shown.contains("- **+** **1** people: The field staff counts three score people"), "{shown}");
+    assert!(shown.find("**+** **1** people") < shown.find("EMS "), "before the bars: {shown}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn at_seventy_the_session_asks_whether_to_finish_and_never_does_so_by_itself() {
     let checkpoint =
         prompts(&ended).into_iter().find(|prompt| prompt.contains("mature enough for a brief")).expect("it asks");
     assert!(checkpoint.contains("Shall we finish? [1] continue  [2] preview the brief  [3] finish"), "{checkpoint}");
-    says(&ended, &["Please choose one of: [1] continue", "# Brief: checkout that survives a payment outage"]);
+    says(&ended, &["Please choose one of: [1] continue", "# Checkout that survives a payment outage"]);
     assert_eq!(table.session()["status"], "in_progress");
     assert!(!table.env.path("docs").exists(), "a preview writes nothing");
 

@@ -193,10 +193,14 @@ fn kinds(prompt: &str) -> Vec<(u64, String, String)> {
     found
 }
 
+fn refuses(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase();
+    [": no", ": no.", ": no,", ": non", ": non.", ": non,"].iter().any(|end| lower.ends_with(end))
+}
+
 fn takes_back(clause: &str) -> bool {
     let lower = clause.to_lowercase();
-    let refuses = [": no", ": no.", ": no,", ": non", ": non.", ": non,"].iter().any(|end| lower.ends_with(end));
-    refuses || BACK.iter().any(|word| lower.contains(word))
+    refuses(clause) || BACK.iter().any(|word| lower.contains(word))
 }
 
 /// Whether a sentence begins by taking back the one before it.
@@ -245,7 +249,9 @@ fn minutes(request: &Request, prompt: &str) -> Value {
             nothing.extend(taken.pop().map(|one| one.quote));
         }
         let mut parts = clauses(&sentence);
-        for clause in clauses(&sentence).iter().filter(|clause| takes_back(clause)) {
+        // "And paper: no." is one refusal, though a colon parts it.
+        let refusal = refuses(&sentence).then(|| vec![sentence.clone()]);
+        for clause in refusal.unwrap_or_else(|| clauses(&sentence)).iter().filter(|clause| takes_back(clause)) {
             let about = if words(clause).is_empty() { &sentence } else { clause };
             let weight = |text: &str| common(text, about) * 10 + common(text, &sentence);
             let earlier = known.iter().map(|(id, text)| (weight(text), false, *id, text.clone()));

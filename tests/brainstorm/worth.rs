@@ -117,7 +117,7 @@ fn numbers(text: &str) -> Vec<String> {
 /// What the brief says, without the marks that are its own: where a line comes from, ids, the numbers of rows, and the head.
 fn content(brief: &str) -> String {
     let own = regex::Regex::new(
-        r"(?m)\((?:iteration|itération) \d+\)|\bit\. \d+|#\d+|\d+/10|\*\*\d+\.\*\*|^\| \d+ \||^\d+\. |\| \d ⚠?️? ?\|",
+        r"(?m)\((?:iteration|itération) \d+\)|\bit\. \d+|#\d+|\d+/10|\*\*\d+\.\*\*|^\| \d+ \||^\d+\. |\| \d ⚠?️? ?\||^\*(?:How this came about|D'où vient).*",
     );
     let title = brief.lines().next().unwrap_or_default();
     let body = brief.split("\n## ").skip(1).collect::<Vec<_>>().join("\n## ");

@@ -104,7 +104,7 @@ fn reviewers_read_the_whole_answer_and_a_hole_is_mended_kept_open_or_refused_wit
     {
         assert!(whole(reviewed).contains(part), "{part}: {}", whole(reviewed));
     }
-    assert!(answer.contains("- Write the contract tests, and name who is called at night."), "{answer}");
+    assert!(answer.contains("1. Write the contract tests, and name who is called at night."), "{answer}");
     assert!(
         answer.contains("### Also said, and still true\n\n- The ledger is in good hands, those of Ann.\n"),
         "told once, in the moderator's words: {answer}"
@@ -259,7 +259,7 @@ fn what_later_words_replaced_is_marked_among_the_facts() {
     let table = Table { model: LARGE, ..Table::of(server) };
     let context = "The rent is 1,450 a month. It is 1,600 now.";
     let ended =
-        table.hold(&["--consider", "never", "--cycles", "2", "--context", context], &["facts", "facts", "", ""]);
+        table.hold(&["--consider", "never", "--cycles", "2", "--context", context], &["facts", "facts", "", "", ""]);
     says(
         &ended,
         &[

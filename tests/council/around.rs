@@ -103,7 +103,7 @@ fn where_nothing_is_to_be_weighed_one_plain_answer_is_offered_and_no_session_is_
     assert!(refused.stderr.contains("a plain answer was taken"), "{refused:?}");
     // Whoever wants it holds it all the same; nobody who goes on without questions is asked.
     let table = Table::large(brain.clone());
-    let session = table.hold(&["--cycles", "1"], &["council", ""]).result();
+    let session = table.hold(&["--cycles", "1"], &["council", "", ""]).result();
     assert_eq!(session["status"], "completed");
     let table = Table::large(brain);
     assert_eq!(table.hold(&["--no-pause", "--cycles", "1"], &[]).result()["status"], "completed");
@@ -209,9 +209,9 @@ fn whether_councils_were_worth_it_is_summed_over_all_of_a_workspace() {
 fn the_frame_is_in_the_users_language_and_what_is_recorded_too() {
     let rounds = vec![vec![("Quelle échéance ?", "Juin")]];
     let table = Table::large(Brain { rounds, stand: stuck, ..Brain::default() });
-    let ended = table.hold(&["--lang", "fr", "--consider", "never", "--cycles", "1"], &["skip", ""]);
+    let ended = table.hold(&["--lang", "fr", "--consider", "never", "--cycles", "1"], &["skip", "", ""]);
     let session = ended.result();
-    says(&ended, &["## Décision", "### Ce qui s'y oppose", "**Le conseil sur : ", "*Recommande :*"]);
+    says(&ended, &["## La réponse", "| En bref | |", "### Ce que cela coûte", "**Le conseil sur : ", "*Recommande :*"]);
     assert_eq!(session["assumptionLog"][0]["assumption"], "Hypothèse : Juin (question : \"Quelle échéance ?\")");
     table.env.write("fr.json", session.to_string());
     table.env.nietz(["check", "--as", "council:sessions", "fr.json"]).go().exits(0);
@@ -222,9 +222,9 @@ fn the_frame_is_in_the_users_language_and_what_is_recorded_too() {
 fn no_prompt_shows_the_marks_of_its_markdown() {
     let rounds = vec![vec![("Which deadline binds us?", "June"), ("Who pays?", "")]];
     let table = Table::large(Brain { rounds, stand: restless, worth: "plain", ..Brain::default() });
-    let ended = table.hold(&["--cycles", "2"], &["council", "skip", "The shop", "", ""]);
+    let ended = table.hold(&["--cycles", "2"], &["council", "skip", "The shop", "", "", ""]);
     let asked = ended.of_type("asked");
-    assert_eq!(asked.len(), 5);
+    assert_eq!(asked.len(), 6);
     for event in asked {
         let prompt = event["question"]["prompt"].as_str().expect("a prompt");
         let last = prompt.lines().last().unwrap_or_default();

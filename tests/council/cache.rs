@@ -144,14 +144,15 @@ fn prices(worth: &'static str, facts: usize, options: &[&str], lines: &str) -> V
 
 /// On a service that keeps what is marked, with replies as long as a strong model's. Half of a council's price is what it writes.
 #[test]
-fn a_council_costs_at_most_eight_times_a_plain_answer_where_much_is_known_and_ten_times_where_little_is() {
-    for (facts, most) in [(60, 8.0), (20, 10.0)] {
+fn a_council_costs_at_most_eight_times_a_plain_answer_whether_much_or_little_is_known() {
+    for (facts, most) in [(60, 8.0), (20, 8.0)] {
         let council = prices("council", facts, &["--no-pause", "--cycles", "3"], "");
         // The other call of that run asks whether a council is worth it.
         let plain = prices("plain", facts, &[], "\n").into_iter().fold(0.0, f64::max);
         assert!(plain > 1000.0 && council.len() >= 20, "{plain} {}", council.len());
         let times = council.iter().sum::<f64>() / plain;
         println!("{facts} facts, {} calls: {times:.1} times", council.len());
+        println!("council {:.0}, plain {plain:.0}", council.iter().sum::<f64>());
         assert!(times <= most, "{facts} facts: {times:.1} times");
     }
 }

@@ -64,7 +64,7 @@ fn a_skipped_question_is_a_stated_assumption_and_is_not_asked_again() {
 fn what_is_left_for_later_is_open_and_its_default_is_no_assumption() {
     for table in [Table::with, Table::large] {
         let table = table(Brain { rounds: vec![vec![TWO[0]]], ..Brain::default() });
-        let session = table.hold(&["--consider", "never", "--cycles", "2"], &["defer", "", ""]).result();
+        let session = table.hold(&["--consider", "never", "--cycles", "2"], &["defer", "", "", ""]).result();
         let told = session["assumptionLog"][0]["assumption"].as_str().expect("it is on the record");
         assert!(told.starts_with("Left open, with nothing assumed") && told.contains(TWO[0].0), "{told}");
         let answer = session["finalAnswer"].as_str().expect("an answer");
@@ -146,7 +146,7 @@ fn clarification_can_be_wanted_or_not() {
 #[test]
 fn revisiting_asks_what_was_skipped_and_answers_anew() {
     let table = asking(&[&TWO]);
-    let ended = table.hold(&["--cycles", "1"], &["skip", "skip", "what?", "revisit", "In May", "skip", ""]);
+    let ended = table.hold(&["--cycles", "1"], &["skip", "skip", "", "what?", "revisit", "In May", "skip", ""]);
     let session = ended.result();
     says(&ended, &["Revisiting 2 skipped questions.", "The debate is over: type `/fact` before what is new"]);
     assert_eq!(each(list(&session["clarificationQuestions"]), "status"), ["answered", "skipped"]);

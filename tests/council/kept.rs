@@ -46,7 +46,7 @@ fn the_moderator_can_be_asked_again_for_the_answer() {
         if writes && asked.fetch_add(1, Ordering::SeqCst) < 3 { Response::text("No.") } else { reply }
     });
     let table = Table { model: LARGE, ..Table::of(server) };
-    let session = table.hold(&["--consider", "never", "--cycles", "1"], &["again", ""]).result();
+    let session = table.hold(&["--consider", "never", "--cycles", "1"], &["", "again", ""]).result();
     assert!(session["metadata"]["decision"]["composed"].is_null());
     assert_eq!(session["nietz"]["former"][0]["decision"]["composed"], true);
 }
@@ -92,7 +92,7 @@ fn an_answer_that_begins_like_an_address_is_whole() {
     let rounds = vec![vec![("Who pays for outages today?", "")]];
     let table = Table::large(Brain { rounds, ..Brain::default() });
     let typed = "@alice in finance says two people, and one contractor";
-    let session = table.hold(&["--cycles", "1", "--consider", "never"], &[typed, ""]).result();
+    let session = table.hold(&["--cycles", "1", "--consider", "never"], &[typed, "", ""]).result();
     assert_eq!(session["clarificationQuestions"][0]["userAnswer"]["answer"], typed);
     assert!(table.reads(typed).len() >= 4, "all read it");
 }
@@ -115,7 +115,7 @@ fn revisiting_debates_once_more_and_keeps_what_was_concluded_before() {
     assert_eq!(answers.len(), 1);
     assert!(!said(&ended).contains("limit of"), "there was room");
     // Where the limit is reached nobody debates, and the answer is written anew all the same.
-    let ended = table.hold(&["--consider", "never", "--cycles", "1"], &["skip", "revisit", "In May", ""]);
+    let ended = table.hold(&["--consider", "never", "--cycles", "1"], &["skip", "", "revisit", "In May", ""]);
     assert_eq!(ended.result()["debateCycles"], 1);
     says(&ended, &["The limit of 1 cycles is reached, so nobody debates again"]);
 }
@@ -174,9 +174,9 @@ fn the_writer_takes_back_only_what_later_words_of_the_user_take_back() {
     let context = "We like the street, the rent is 1,450 a month. The oven is full. It is 1,600 now.";
     let session = table.hold(&["--no-pause", "--cycles", "1", "--context", context], &[]).result();
     let answer = session["finalAnswer"].as_str().expect("an answer");
-    let (_, known) = answer.split_once("### What it rests on\n\n").expect("it is told");
+    let (_, known) = answer.split_once("### Also said, and still true\n\n").expect("it is told");
     assert_eq!(
-        known,
+        known.split_once("\n\n").expect("how it came about").0,
         "- The rent is 1,600 a month.\n- The rent is 19,200 a year.\n- We like the street\n- The oven is full.\n- It is 1,600 now.",
         "{session}"
     );

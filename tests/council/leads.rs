@@ -52,7 +52,7 @@ fn a_sum_beside_a_figure_and_a_day_counted_in_weeks_are_sources_and_other_days_a
         let mut value = brain.reply(request);
         if !value["rests_on"].is_null() {
             value["reasons"][0]["text"] =
-                "It costs 19,200 a year (1,600 × 12). We meet again on 24 January. It is due on 12 February.".into();
+                "It costs 19,200 a year (1,600 × 12). We meet again on 24 January. It is due on 26 February.".into();
             value["sinks"][0]["text"] = "Of 19,200 nobody has seen a receipt.".into();
             value["rests_on"] = json!(["The fee is 1,600 a month, and we meet every second Saturday, next on 10 January."]);
         }
@@ -66,7 +66,7 @@ fn a_sum_beside_a_figure_and_a_day_counted_in_weeks_are_sources_and_other_days_a
     assert!(answer.contains("- Of 19,200 nobody has seen a receipt."), "a sum is given once: {answer}");
     let mend = table.prompts("Before it goes out, mend it");
     assert!(
-        mend[0].prompt().contains("12 is neither theirs, as far as it holds, nor has it a sum that gives it, beside it or in figures: reasons 1\n"),
+        mend[0].prompt().contains("26 is neither theirs, as far as it holds, nor has it a sum that gives it, beside it or in figures: reasons 1\n"),
         "{}",
         mend[0].prompt()
     );

@@ -208,7 +208,8 @@ fn play(case: &Value) -> Value {
         let revoked = list(&case["facts"]).iter().filter(|fact| fact["status"] == "revoked");
         lines.extend(revoked.map(|fact| format!("/strike {}", one_line(text(fact, "quote")))));
     }
-    lines.extend([String::new(), String::new()]);
+    // Nothing more, before the answer is written and behind it.
+    lines.extend([String::new(), String::new(), String::new()]);
     let mut arguments = vec![
         flow.as_str(),
         text(case, "topic"),

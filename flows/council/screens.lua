@@ -50,7 +50,10 @@ local function origin(self: Source): string
 	local made = self.doc.metadata.decision
 	local carried = made.carried
 	local outcome = self.doc.metadata.outcome
-	local vars: translations.Vars = { of = if carried ~= nil then carried.of else 0 }
+	local who = list.map(self.doc.personaSelection.selectedPersonas, function(one: session.Participant): string
+		return one.name
+	end)
+	local vars: translations.Vars = { of = if carried ~= nil then carried.of else #who, who = table.concat(who, ", ") }
 	local parts: { string } = { translations.counted(self.t, "answer.debated", self.doc.debateCycles, vars) }
 	if made.option ~= agreement.UNDECIDED and carried ~= nil then
 		local others = list.map(made.carriedAllTheSame or {} :: { session.Point }, function(point: session.Point): string
@@ -178,16 +181,7 @@ function screens.record(doc: session.Session, t: translations.Translate): string
 	vars.date = string.sub(doc.updatedAt, 1, 10)
 	vars.status = t(if doc.status == "completed" and not vars.undecided then "record.accepted" else "record.open")
 	vars.request = if #doc.requestText <= REQUEST then doc.requestText else ""
-	vars.people = table.concat(
-		list.map(doc.personaSelection.selectedPersonas, function(one: session.Participant): string
-			return one.name
-		end),
-		", "
-	)
 	vars.l = {
-		status = t("record.status"),
-		date = t("record.date"),
-		people = t("record.people"),
 		session = t("record.session"),
 		request = t("record.request"),
 	}

@@ -56,7 +56,7 @@ fn each_point_names_who_said_it_in_a_turn_that_exists() {
 
     - Two people can work on nothing else.
 
-    *How this came about: 3 advisers who see such things differently debated it in 3 rounds. Of these, 2 would decide so. It ended because the council is in deadlock.*
+    *How this came about: 3 advisers who see such things differently debated it in 3 rounds (Senior Architect, QA Engineer, Devil's Advocate). Of these, 2 would decide so. It ended because the council is in deadlock.*
     ");
     assert_eq!(turns(&session, "conclusion").last().expect("one")["content"], answer);
     says(&ended, &[answer]);

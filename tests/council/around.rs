@@ -115,14 +115,11 @@ fn a_decision_is_written_as_a_record_in_markdown() {
     let table = Table::large(Brain { stand: stuck, ..Brain::default() });
     table.hold(&["--no-pause", "--context", "Nina signs it.", "--save", "docs/decision.md"], &[]).exits(0);
     let record = table.env.read("docs/decision.md");
-    let session = regex::Regex::new("- Session: .*").expect("it is one");
-    insta::assert_snapshot!(session.replace(&record, "- Session: ID"), @r"
+    let session = regex::Regex::new("Session: .*").expect("it is one");
+    insta::assert_snapshot!(session.replace(&record, "Session: ID"), @r"
     # Shall billing become its own service this quarter?
 
-    - Status: accepted
-    - Date: 2026-01-09
-    - Council: Senior Architect, QA Engineer, Devil's Advocate
-    - Session: ID
+    Accepted · 2026-01-09
 
     ## The answer
 
@@ -172,11 +169,13 @@ fn a_decision_is_written_as_a_record_in_markdown() {
 
     - Nina signs it.
 
-    *How this came about: 3 advisers who see such things differently debated it in 3 rounds. Of these, 2 would decide so. It ended because the council is in deadlock.*
+    *How this came about: 3 advisers who see such things differently debated it in 3 rounds (Senior Architect, QA Engineer, Devil's Advocate). Of these, 2 would decide so. It ended because the council is in deadlock.*
 
     ### What was asked
 
     Should we split billing into its own service this quarter?
+
+    Session: ID
     ");
     let ended = table.env.nietz(["run", "council", "export", RUN, "other.md"]).var("NIETZ_RUN", "x").go().exits(0);
     assert!(ended.stdout.contains("other.md"), "{ended:?}");

@@ -169,7 +169,12 @@ end
 
 local function show_plan(self: app.App): app.Signal?
 	noting.catch_up(self)
-	local planned: { stories.Story } = if self.mind == "small" then stories.draft(self, "") else brief_draft.make(self).stories
+	local drafted = if self.mind == "small" then nil else brief_draft.make(self)
+	if drafted ~= nil and drafted.stories == nil then
+		ui.say(`{self.t("plan.heading")}\n\n{drafted.sections.stories}`)
+		return nil
+	end
+	local planned: { stories.Story } = if drafted ~= nil then drafted.stories or {} else stories.draft(self, "")
 	local lines: { string } = { self.t("plan.title", { size = stories.size(planned) }), "" }
 	for _, story in planned do
 		table.insert(lines, self.t("plan.row", { priority = story.priority or "", effort = story.effort or "", story = story.text }))

@@ -27,19 +27,19 @@ local journals = documents.collection("journals")
 
 --- Returns the brief as Markdown, by the user's own template or in one of our forms. What rests on the user's words and has no
 --- place there stands at its end.
-function brief.render(self: app.App, document: brief_document.Document): string
-	local sections = brief_sections.of(self, document)
+function brief.render(self: app.App, made: brief_document.Brief): string
+	local vars = brief_sections.of(self, made)
 	local own = self.options.form_text
 	local rendered = text.trim(
-		if own ~= nil then template.text(own, sections) else template.render(`./screens/brief/{self.options.format}.md`, sections)
+		if own ~= nil then template.text(own, vars) else template.render(`./screens/brief/{self.options.format}.md`, vars)
 	)
-	local missing = brief_sections.missing(self, rendered, document)
-	if #missing == 0 then
+	local missing = brief_sections.missing(rendered, made)
+	if own == nil or #missing == 0 then
 		return rendered
 	end
-	local lines: { string } = { rendered, "", `## {self.t("brief.noted")}`, "" }
+	local lines: { string } = { rendered, "", `## {self.t("brief.noted")}` }
 	for _, left in missing do
-		table.insert(lines, `- {self.t(`brief.{left.section}`)}: {left.item.text}`)
+		table.insert(lines, `\n### {self.t(`brief.{left.section}`)}\n\n{left.text}`)
 	end
 	return table.concat(lines, "\n")
 end
@@ -56,8 +56,8 @@ local function has_content(self: app.App): boolean
 end
 
 --- Writes the brief. One that somebody has edited since is left alone: this one gets a name of its own, and that is said.
-local function write(self: app.App, document: brief_document.Document): string
-	local rendered = brief.render(self, document) .. "\n"
+local function write(self: app.App, made: brief_document.Brief): string
+	local rendered = brief.render(self, made) .. "\n"
 	local own = self.doc.nietz
 	local slug = self.doc.session.slug
 	local date = string.sub(clock.now(), 1, 10)
@@ -69,7 +69,7 @@ local function write(self: app.App, document: brief_document.Document): string
 		local ours = there ~= nil and kept ~= nil and kept.path == briefs:path(key) and kept.sha256 == text.sha256(there)
 		if there == nil or ours or there == rendered then
 			local path = briefs:save(rendered, { key = key, overwrite = true })
-			own.brief = { path = path, sha256 = text.sha256(rendered), rests = json.array(brief_sections.rests(document)) }
+			own.brief = { path = path, sha256 = text.sha256(rendered), rests = json.array(brief_sections.rests(made)) }
 			if number > 1 then
 				ui.say(self.t("finish.edited", { path = `\`{path}\`` }))
 			end
@@ -96,9 +96,9 @@ function brief.finish(self: app.App): Finished?
 	if s.ems < ems.TRANSITION then
 		ui.say(self.t("finish.early", { ems = s.ems }))
 	end
-	local document = brief_draft.make(self)
+	local made = brief_draft.make(self)
 	-- The session is closed when its brief is there: one whose brief cannot be written goes on.
-	local brief_path = write(self, document)
+	local brief_path = write(self, made)
 	s.status = "completed"
 	local path = app.save(self)
 	local key = { slug = s.slug, date = string.sub(clock.now(), 1, 10) }

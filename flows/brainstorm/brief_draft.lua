@@ -1,14 +1,16 @@
 --!strict
---- The brief of a session, as a document: a large mind writes it (`brief_writing.lua`), a small one makes parts of it in calls of
---- their own, and what holds in the ledger stands beside them.
+--- The brief of a session: a large mind writes it (`brief_writing.lua`), a small one makes parts of it in calls of their own, and what
+--- holds in the ledger stands beside them.
 
 local app = require("./app")
 local assessments = require("./assessments")
 local brief_check = require("./brief_check")
 local brief_document = require("./brief_document")
+local brief_sections = require("./brief_sections")
 local brief_writing = require("./brief_writing")
 local context = require("./context")
 local list = require("../common/list")
+local notebook = require("./notebook")
 local outside_facts = require("./outside_facts")
 local session = require("./session")
 local shape = require("../common/shape")
@@ -21,6 +23,27 @@ type Item = brief_document.Item
 
 --- The most answers from which a small mind writes.
 local MAX_ANSWERS = 14
+
+--- Returns a document with what holds in it, each entry in its section, in its own words.
+local function with_entries(self: app.App, document: brief_document.Document): brief_document.Document
+	local held = notebook.holding(self.doc)
+	for _, entry in held do
+		local section = brief_document.OF_KIND[entry.kind]
+		local wanted = section ~= nil and (section ~= "steps" or self.options.plan)
+		-- Rounds of voices leave a small mind little that is contested: all of it is told.
+		if wanted and (entry.by ~= "user" or brief_check.says_something(entry)) then
+			brief_check.place(document, { entry })
+		end
+	end
+	return brief_check.drop_doubles(document, held)
+end
+
+--- Returns what there is to say where the reply of a large mind could not be used: what holds, as it was noted.
+local function by_nobody(self: app.App): brief_document.Document
+	local document = brief_document.empty()
+	document.problem = { { from = {}, text = self.doc.nietz.topic } }
+	return with_entries(self, document)
+end
 
 --- Returns what a small mind makes of the session, in calls of their own.
 local function by_small(self: app.App): brief_document.Document
@@ -77,16 +100,7 @@ local function by_small(self: app.App): brief_document.Document
 			table.insert(document.users, { from = {}, text = app.to_line(user, 100), iteration = stories.origin(user, nil, material) })
 		end
 	end
-	local basis = brief_writing.basis(self)
-	for _, entry in basis.held do
-		local section = brief_document.OF_KIND[entry.kind]
-		local wanted = section ~= nil and table.find(basis.sections, section) ~= nil
-		-- Rounds of voices leave a small mind little that is contested: all of it is told.
-		if wanted and (entry.by ~= "user" or brief_check.says_something(entry)) then
-			brief_check.place(document, { entry })
-		end
-	end
-	return brief_check.drop_doubles(document, basis)
+	return with_entries(self, document)
 end
 
 --- What the session is like, as far as a brief depends on it.
@@ -97,7 +111,7 @@ end
 
 --- Returns what a model makes of the session. A draft that was made for a preview is used again while nothing was added: each
 --- costs model calls.
-function brief_draft.make(self: app.App): brief_document.Document
+function brief_draft.make(self: app.App): brief_document.Brief
 	local drafted = self.drafted
 	if drafted ~= nil and drafted.stamp == stamp(self) then
 		return drafted.value
@@ -112,7 +126,12 @@ function brief_draft.make(self: app.App): brief_document.Document
 	if self.options.lookups and not examined.lookups then
 		outside_facts.list_lookups(self)
 	end
-	local value = if self.mind == "small" then by_small(self) else brief_writing.write(self)
+	local value: brief_document.Brief
+	if self.mind == "small" then
+		value = brief_sections.of_items(self, by_small(self))
+	else
+		value = brief_writing.write(self) or brief_sections.of_items(self, by_nobody(self))
+	end
 	self.drafted = { stamp = stamp(self), value = value }
 	return value
 end

@@ -1,5 +1,6 @@
 --!strict
---- What a brief says, section by section, as templates get it, and what of it a template has no place for.
+--- A brief as templates get it: the Markdown of each section, with what stands beside it. Where no large mind wrote it, the Markdown
+--- is made of its items.
 
 local app = require("./app")
 local assessments = require("./assessments")
@@ -13,13 +14,14 @@ local list = require("../common/list")
 local notebook = require("./notebook")
 local session = require("./session")
 local similarity = require("../common/similarity")
-local stories = require("./stories")
+local template = require("@nietz/template")
+local text = require("@nietz/text")
 local translations = require("../common/translations")
 
 local brief_sections = {}
 
 type Item = brief_document.Item
-type Document = brief_document.Document
+type Brief = brief_document.Brief
 
 local function cell(value: string?): string
 	return (string.gsub(string.gsub(value or "", "|", "\\|"), "\n", " "))
@@ -37,126 +39,45 @@ local function entries_of(self: app.App, item: Item): { ledger.Entry }
 	return found
 end
 
---- Returns the iteration that an item comes from, 0 where none is known.
-local function iteration_of(self: app.App, item: Item): number
-	local first = entries_of(self, item)[1]
-	return if first then first.turn else item.iteration or 0
-end
-
---- Returns who said it, where no item of the user's is among what it rests on.
-local function by_of(self: app.App, item: Item): string
-	local entries = entries_of(self, item)
-	local by_user = list.some(entries, function(entry): boolean
-		return entry.by == "user"
-	end)
-	return if by_user or #entries == 0 then "" else entries[1].by
-end
-
---- Returns what stands behind an item that is not the user's: that it is a suggestion. A small mind is not trusted to say which of
---- its items are its own.
-local function mark_of(self: app.App, item: Item): string
-	if self.mind == "small" then
-		return ""
-	end
-	local by_user = list.some(entries_of(self, item), function(entry): boolean
-		return entry.by == "user"
-	end)
-	return if by_user then "" else ` *({self.t("brief.suggested")})*`
-end
-
---- An item as a template shows it. `bare` is its text where a reason follows, so that the sentence does not end there; `trace`
---- stands behind a line that says where it comes from.
-type Line = {
-	id: number,
-	name: string,
-	text: string,
-	bare: string,
-	by: string,
-	iteration: number,
-	trace: string,
-	mark: string,
-	own: boolean,
-	why: string,
-	rejected: string,
-	rule: string,
-	default: string,
-	owner: string,
-	date: string,
-}
+--- An item as a template shows it. `bare` is its text where a reason follows, so that the sentence does not end there.
+type Line = { name: string, text: string, bare: string, why: string, rejected: string, owner: string, date: string }
 
 local function without_stop(value: string?): string
 	return (string.gsub(value or "", "%.$", ""))
 end
 
-local function line_of(self: app.App, item: Item): Line
-	local iteration = iteration_of(self, item)
-	local mark = mark_of(self, item)
+local function line_of(item: Item): Line
 	local reasoned = (item.why or "") ~= "" or (item.rejected or "") ~= ""
 	return {
-		id = item.from[1] or 0,
-		name = cell(item.name),
+		name = item.name or "",
 		text = (string.gsub(item.text, "\n", " ")),
 		bare = if reasoned then without_stop(item.text) else item.text,
-		by = by_of(self, item),
-		iteration = iteration,
-		trace = if iteration > 0 then " " .. self.t("brief.trace", { iteration = iteration }) else "",
-		mark = mark,
-		own = mark ~= "",
 		why = without_stop(item.why),
 		rejected = without_stop(item.rejected),
-		rule = without_stop(item.rule),
-		default = without_stop(item.default),
-		owner = if item.unnamed then `{item.owner} *({self.t("brief.suggested")})*` else item.owner or "",
+		owner = item.owner or "",
 		date = item.date or "",
 	}
 end
 
---- Returns the words of the user that an item rests on.
-local function quotes_of(self: app.App, item: Item): { string }
-	return list.map(entries_of(self, item), function(entry): string
-		return `#{entry.id} “{entry.quote or entry.text}”`
-	end)
-end
-
---- Returns what stands behind a part of an item that its writer may have made up: that it is a suggestion, where it rests on nothing
---- and the item itself does not say so.
-local function part_mark(self: app.App, item: Item, part: string?, from: { number }?): string
-	local is_own = self.mind == "large" and (part or "") ~= "" and #(from or {}) == 0
-	return if is_own and mark_of(self, item) == "" then ` *({self.t("brief.suggested")})*` else ""
-end
-
-type StoryLine = Line & {
-	story: string,
-	priority: string,
-	effort: string,
-	takes: string,
-	weight: string,
-	criteria: { string },
-	quotes: { string },
-}
+type StoryLine = Line & { takes: string, weight: string, criteria: { string } }
 
 local function story_of(self: app.App, item: Item): StoryLine
-	local line = line_of(self, item) :: any
-	line.story = line.text
-	line.priority, line.effort = item.priority or "", item.effort or ""
+	local line = line_of(item) :: any
 	line.takes = if item.effort ~= nil then self.t(`brief.takes.{item.effort}`) else ""
 	line.weight = if item.priority ~= nil then self.t(`brief.weights.{item.priority}`) else ""
 	line.criteria = item.criteria or {}
-	line.quotes = quotes_of(self, item)
 	return line
 end
 
-type RiskLine = Line & { risk: string, mitigation: string, weight: string, high: boolean, order: number }
+type RiskLine = Line & { risk: string, mitigation: string, high: boolean, order: number }
 
 --- Returns the risks, those first that nobody has weighed, then the heaviest.
-local function risks_of(self: app.App, items: { Item }): { RiskLine }
+local function risks_of(items: { Item }): { RiskLine }
 	local found: { RiskLine } = {}
 	for index, item in items do
-		local line = line_of(self, item) :: any
+		local line = line_of(item) :: any
 		local weight = (item.probability or 0) * (item.impact or 0)
-		line.risk = cell(item.text)
-		line.mitigation = cell(item.mitigation) .. part_mark(self, item, item.mitigation, item.mitigation_from)
-		line.weight = if weight > 0 then tostring(weight) else ""
+		line.risk, line.mitigation = cell(item.text), cell(item.mitigation)
 		line.high = weight >= assessments.MITIGATE
 		line.order = (if weight > 0 then 10 - weight else 0) * 1000 + index
 		table.insert(found, line)
@@ -167,26 +88,22 @@ local function risks_of(self: app.App, items: { Item }): { RiskLine }
 	return found
 end
 
-type Finding = { text: string, by: string, iteration: number, trace: string }
-
-local function finding(self: app.App, value: string, by: string, iteration: number): Finding
-	local trace = if iteration > 0 then " " .. self.t("brief.trace", { iteration = iteration }) else ""
-	return { text = value, by = by, iteration = iteration, trace = trace }
-end
-
 --- How much of a note must stand in a brief for it to be told there.
 local TOLD = 0.6
 
 --- Returns what was found beside the questions and stands nowhere else: of a large mind's brief, what its writer did not take up.
-local function findings_of(self: app.App, document: Document): { Finding }
-	local found: { Finding } = {}
+local function findings_of(self: app.App, brief: Brief): { { text: string, by: string } }
+	local found: { { text: string, by: string } } = {}
 	local small = self.mind == "small"
 	if small then
 		for _, entry in notebook.holding(self.doc, { "finding" }) do
-			table.insert(found, finding(self, entry.text, entry.by, entry.turn))
+			table.insert(found, { text = entry.text, by = entry.by })
 		end
 	end
-	local all = brief_document.all_words(document)
+	local all = ""
+	for _, markdown in brief.sections do
+		all ..= `\n{markdown}`
+	end
 	local kinds = { "security", "spike", "lookups", "rivals" }
 	if small then
 		table.insert(kinds, "aside")
@@ -194,21 +111,84 @@ local function findings_of(self: app.App, document: Document): { Finding }
 	for _, note in session.notes(self.doc, kinds) do
 		local line = if note.kind == "aside" then `{note.about} → {note.text}` else note.text
 		if small or similarity.shared_words(line, all) < TOLD * #similarity.words(line) then
-			table.insert(found, finding(self, line, note.by or "", note.iteration))
+			table.insert(found, { text = line, by = note.by or "" })
 		end
 	end
 	return found
 end
 
-type IdeaLine = { content: string, score: number, rated: boolean, iteration: number, trace: string }
+type IdeaLine = { content: string, score: number, rated: boolean }
 
 local function idea_of(self: app.App, item: Item): IdeaLine
-	local line = line_of(self, item)
 	local rated = list.find(entries_of(self, item), function(entry): boolean
 		return entry.score ~= nil
 	end)
 	local score = if rated then rated.score :: number else session.UNRATED
-	return { content = line.text, score = score, rated = rated ~= nil, iteration = line.iteration, trace = line.trace }
+	return { content = line_of(item).text, score = score, rated = rated ~= nil }
+end
+
+local function ideas_of(self: app.App, items: { Item }): { IdeaLine }
+	local ideas = list.map(items, function(item): IdeaLine
+		return idea_of(self, item)
+	end)
+	table.sort(ideas, function(one: IdeaLine, other: IdeaLine): boolean
+		return one.score > other.score
+	end)
+	return ideas
+end
+
+--- Returns the brief that items make: the Markdown of each section by its template.
+function brief_sections.of_items(self: app.App, document: brief_document.Document): Brief
+	local function rendered(part: string, vars: app.Vars): string
+		vars.l, vars.tasks = lang.data(self.lang, "brief"), self.options.format == "issue"
+		return text.trim(template.render(`./screens/brief/parts/{part}.md`, vars))
+	end
+	local function listed(section: string): string
+		return rendered("list", { items = list.map(document[section], line_of) })
+	end
+	local sections: { [string]: string } = {
+		problem = line_of(document.problem[1]).text,
+		users = listed("users"),
+		goals = listed("goals"),
+		constraints = listed("constraints"),
+		facts = listed("facts"),
+		scope = rendered("scope", { scope = list.map(document.scope, line_of), out = list.map(document.out, line_of) }),
+		decisions = rendered("decisions", { decisions = list.map(document.decisions, line_of) }),
+		options = rendered("options", {
+			options = list.map(document.approaches, function(item): Line
+				local line = line_of(item) :: any
+				line.price = item.price or ""
+				line.chosen = item.standing == "chosen"
+				line.recommended = item.standing ~= "open"
+				return line
+			end),
+		}),
+		stories = rendered("stories", {
+			stories = list.map(document.stories, function(item): StoryLine
+				return story_of(self, item)
+			end),
+		}),
+		risks = if #document.risks > 0 then rendered("risks", { risks = risks_of(document.risks) }) else "",
+		open = rendered("open", { open = list.map(document.open, line_of), contested = list.map(document.contested, line_of) }),
+		steps = if #document.steps > 0
+			then rendered("steps", {
+				steps = list.map(document.steps, function(item): Line
+					local line = line_of(item) :: any
+					line.cell = cell(item.text)
+					line.whose = if line.owner ~= "" or self.mind == "small" then line.owner else self.t("brief.nobody")
+					return line
+				end),
+			})
+			else "",
+		ideas = rendered("ideas", { ideas = ideas_of(self, document.ideas) }),
+	}
+	local rests: { session.Rest } = {}
+	for _, section in brief_document.SECTIONS do
+		for _, item in document[section] do
+			table.insert(rests, { section = section, text = item.text, from = table.clone(item.from) })
+		end
+	end
+	return { sections = sections, rests = rests, stories = document.stories }
 end
 
 --- Returns a subject as a title: it begins with a capital letter, and may be longer than its first sentence.
@@ -228,108 +208,64 @@ local function answers_of(self: app.App): number
 end
 
 --- Returns everything that a template of a brief may show.
-function brief_sections.of(self: app.App, document: Document): app.Vars
+function brief_sections.of(self: app.App, brief: Brief): app.Vars
 	local s = self.doc.session
 	local own = self.doc.nietz
-	local function lines(section: string): { Line }
-		return list.map(document[section], function(item): Line
-			return line_of(self, item)
-		end)
-	end
-	local problem = line_of(self, document.problem[1])
-	local ideas = list.map(document.ideas, function(item): IdeaLine
-		return idea_of(self, item)
-	end)
-	table.sort(ideas, function(one: IdeaLine, other: IdeaLine): boolean
-		return one.score > other.score
-	end)
-	return {
+	local vars: app.Vars = {
 		l = lang.data(self.lang, "brief"),
 		s = { slug = s.slug, id = s.id, ems = s.ems, iterations = session.answered(self.doc), minutes = s.duration_minutes },
-		iterations = translations.counted(self.t, "brief.iterations", session.answered(self.doc)),
 		topic = own.topic,
 		title = title_of(own.topic),
 		level = self.t(`levels.{ems.level(s.ems)}`),
 		date = string.sub(clock.now(), 1, 10),
-		size = stories.size(document.stories),
-		lead = if document.lead[1] then line_of(self, document.lead[1]).text else "",
-		glance = list.map(document.glance, function(item): Line
-			local line = line_of(self, item)
-			line.text = cell(line.text)
-			return line
-		end),
-		sinks = lines("sinks"),
 		came_about = self.t("brief.came_about", {
 			rounds = translations.counted(self.t, "brief.rounds", session.answered(self.doc)),
 			answers = translations.counted(self.t, "brief.answers", answers_of(self)),
 		}),
-		problem = problem.text,
-		origin = problem.trace,
-		users = lines("users"),
-		goals = lines("goals"),
-		scope = lines("scope"),
-		out = lines("out"),
-		constraints = lines("constraints"),
-		facts = lines("facts"),
-		decisions = lines("decisions"),
-		approaches = list.map(document.approaches, function(item): Line
-			local line = line_of(self, item) :: any
-			line.name, line.how = item.name or "", line.text
-			line.price = (item.price or "") .. part_mark(self, item, item.price, item.price_from)
-			line.chosen = item.standing == "chosen"
-			line.recommended = item.standing ~= "open"
-			return line
-		end),
-		stories = list.map(document.stories, function(item): StoryLine
-			return story_of(self, item)
-		end),
-		risks = risks_of(self, document.risks),
-		findings = findings_of(self, document),
-		open = lines("open"),
-		contested = lines("contested"),
-		steps = list.map(document.steps, function(item): Line
-			local line = line_of(self, item) :: any
-			line.step, line.cell = line.text, cell(line.text)
-			line.whose = if line.owner ~= "" or self.mind == "small" then line.owner else self.t("brief.nobody")
-			return line
-		end),
-		ideas = ideas,
+		findings = findings_of(self, brief),
 		sources = if own.about then own.about.files else {},
 	}
+	for _, names in { brief_document.WRITTEN, { "facts", "ideas" } } do
+		for _, name in names do
+			vars[name] = brief.sections[name] or ""
+		end
+	end
+	return vars
 end
 
---- What stands in a text: small letters, one blank between words, no marks of a table.
+--- Items that stand in the section of others.
+local IN_SECTION: { [string]: string } = { out = "scope", contested = "open", approaches = "options" }
+
+--- Returns Markdown as it is compared: small letters, one blank between words.
 local function plain(value: string): string
-	return ledger.plain((string.gsub(string.gsub(value, "\\|", "|"), "[%*_`]", "")))
+	return ledger.plain((string.gsub(value, "[%*_`]", "")))
 end
 
---- An item that a template had no place for, with what its section is called.
-export type Left = { section: string, item: Item, trace: string }
-
---- Returns what rests on the user's words and stands nowhere in a brief: a template of somebody's own may have no place for it.
-function brief_sections.missing(self: app.App, rendered: string, document: Document): { Left }
+--- Returns the sections that rest on the user's words and stand nowhere in a brief: a template of somebody's own may have no place
+--- for them.
+function brief_sections.missing(rendered: string, brief: Brief): { { section: string, text: string } }
 	local told = plain(rendered)
-	local found: { Left } = {}
-	for _, section in brief_document.SECTIONS do
-		for _, item in brief_document.below_head(document, section) do
-			local bare = string.gsub(plain(item.text), "%.$", "")
-			if #item.from > 0 and string.find(told, bare, 1, true) == nil then
-				table.insert(found, { section = section, item = item, trace = line_of(self, item).trace })
+	local found: { { section: string, text: string } } = {}
+	for _, names in { brief_document.WRITTEN, { "facts", "ideas" } } do
+		for _, name in names do
+			local markdown = brief.sections[name] or ""
+			local rests = list.some(brief.rests, function(rest): boolean
+				local section = IN_SECTION[rest.section] or rest.section
+				return section == name and #rest.from > 0
+			end)
+			if rests and markdown ~= "" and string.find(told, plain(markdown), 1, true) == nil then
+				table.insert(found, { section = name, text = markdown })
 			end
 		end
 	end
 	return found
 end
 
---- Returns what each item rests on, to be kept with the session.
-function brief_sections.rests(document: Document): { session.Rest }
-	local found: { session.Rest } = {}
-	for _, section in brief_document.SECTIONS do
-		for _, item in brief_document.below_head(document, section) do
-			table.insert(found, { section = section, text = item.text, from = json.array(table.clone(item.from)) })
-		end
-	end
-	return found
+--- Returns what each statement rests on, to be kept with the session.
+function brief_sections.rests(brief: Brief): { session.Rest }
+	return list.map(brief.rests, function(rest): session.Rest
+		return { section = rest.section, text = rest.text, from = json.array(table.clone(rest.from)) }
+	end)
 end
 
 return brief_sections

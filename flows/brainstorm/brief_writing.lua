@@ -1,127 +1,188 @@
 --!strict
---- A large mind writes the brief whole, from the conversation that all its requests begin with. What is missing in it or wrong goes
---- back to it once, and what is missing then is put in as it was noted.
+--- A large mind writes the brief whole, as Markdown with marks of what it rests on, from the conversation that all its requests begin
+--- with. What is missing in it or wrong goes back to it once; what is missing then is told in a sentence as it was noted.
 
 local app = require("./app")
 local brief_check = require("./brief_check")
 local brief_document = require("./brief_document")
 local clock = require("@nietz/clock")
+local document = require("../common/document")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
 local notebook = require("./notebook")
+local session = require("./session")
+local shape = require("../common/shape")
 
 local brief_writing = {}
 
---- How long a brief is to be: so many words, and so many more for each thing that the user said.
-local WORDS, WORDS_EACH = 500, 20
-
 --- Returns the sections that this session's brief has.
-function brief_writing.sections(self: app.App): { string }
-	return list.filter(brief_document.SECTIONS, function(section): boolean
+local function sections_of(self: app.App): { string }
+	return list.filter(brief_document.WRITTEN, function(section): boolean
 		return section ~= "steps" or self.options.plan
 	end)
 end
 
+local function words_of(entry: ledger.Entry): string
+	return brief_document.words(brief_document.item_of(entry))
+end
+
 --- Returns what a brief is checked by. What files of the project say is said, and so are the days of the session.
-function brief_writing.basis(self: app.App): brief_check.Basis
+local function basis_of(self: app.App): document.Basis
 	local held = notebook.holding(self.doc)
 	local today = string.sub(clock.now(), 1, 10)
 	local lines = { self.doc.nietz.topic, string.sub(self.doc.session.created, 1, 10), today }
 	-- A day that was said without its year is of this one or of the next.
 	table.insert(lines, tostring((tonumber(string.sub(today, 1, 4)) or 0) + 1))
 	for _, entry in held do
-		for _, part in { entry.text, entry.quote or "", entry.why or "", entry.rejected or "", entry.owner or "", entry.date or "" } do
-			table.insert(lines, part)
-		end
+		table.insert(lines, words_of(entry))
+		table.insert(lines, entry.quote or "")
 	end
 	for _, file in self.reading.files do
 		table.insert(lines, file.text)
 	end
-	return { held = held, said = table.concat(lines, "\n"), sections = brief_writing.sections(self) }
-end
-
---- Returns the ids of these entries as a prompt names them.
-local function ids_of(entries: { ledger.Entry }): string
-	return table.concat(
-		list.map(entries, function(entry): string
-			return `#{entry.id}`
-		end),
-		", "
-	)
-end
-
---- Returns the variables of the prompt that asks for the whole brief.
-local function task_of(self: app.App, basis: brief_check.Basis): app.Vars
-	local by_user = list.filter(basis.held, function(entry): boolean
-		return entry.by == "user" and brief_check.stands_alone(entry)
-	end)
-	local others = list.filter(basis.held, function(entry): boolean
-		return table.find(by_user, entry) == nil
-	end)
-	local own = self.doc.nietz
-	return {
-		user = ids_of(by_user),
-		others = ids_of(others),
-		risks = own.risks,
-		approaches = own.approaches or {},
-		steps = self.options.plan,
-		words = math.ceil((WORDS + WORDS_EACH * #by_user) / 50) * 50,
-	}
-end
-
---- Asks once more for what is missing or wrong, and returns the document with the changes.
-local function corrected(self: app.App, document: brief_document.Document, basis: brief_check.Basis, asked: string): brief_document.Document
-	local missing = brief_check.missing(document, basis, false)
-	local faults = brief_check.faults(document, basis)
-	if #missing == 0 and #faults == 0 then
-		return document
+	for _, risk in self.doc.nietz.risks do
+		table.insert(lines, `{risk.risk} {risk.mitigation}`)
 	end
+	local gone = list.map(ledger.revoked(self.doc.nietz.ledger, session.counts(self.doc)), words_of)
+	local sources = list.map(held, function(entry): document.Source
+		local is_theirs = entry.by == "user" and brief_document.OF_KIND[entry.kind] ~= nil and brief_check.stands_alone(entry)
+		local is_asked = entry.kind ~= "step" or self.options.plan
+		return { id = tostring(entry.id), words = words_of(entry), wanted = is_theirs and is_asked }
+	end)
+	return { sources = sources, said = table.concat(lines, "\n"), gone = table.concat(gone, "\n"), sections = sections_of(self) }
+end
+
+--- Returns ids as a prompt names them, of what is wanted or of what is not.
+local function ids_of(basis: document.Basis, wanted: boolean): string
+	local found: { string } = {}
+	for _, source in basis.sources do
+		if source.wanted == wanted then
+			table.insert(found, source.id)
+		end
+	end
+	return table.concat(found, ", ")
+end
+
+--- Returns the schema of a brief: the Markdown of each section.
+local function schema_of(sections: { string }): shape.Shape
+	local members: { [string]: shape.Shape } = {}
+	for _, section in sections do
+		members[section] = shape.text(if section == "lead" or section == "problem" then 1 else 0)
+	end
+	return shape.object(sections, members)
+end
+
+--- Asks once more for what is missing or wrong, and returns the brief with the sections that it gives.
+local function corrected(self: app.App, made: document.Document, basis: document.Basis, exchange: app.Exchange): document.Document
+	local missing = document.missing(made, basis)
+	local faults = document.faults(made, basis)
+	if #missing == 0 and #faults == 0 then
+		return made
+	end
+	local changed = shape.object({ "section", "text" }, { section = { enum = basis.sections }, text = shape.text(0) })
 	local changes = app.ask_model(self, {
 		prompt = "brief_changes",
 		plain = true,
 		role = "author",
-		after = { asked = asked, answered = brief_document.encode(document, basis.sections) },
+		after = exchange,
 		temperature = 0.2,
 		vars = {
-			missing = list.map(missing, function(entry): { id: number, line: string, in_section: string }
-				local section = brief_document.OF_KIND[entry.kind]
-				return { id = entry.id, line = brief_document.words(brief_document.item_of(entry)), in_section = section }
+			missing = list.map(missing, function(one): { id: string, line: string, lacks: string }
+				return { id = one.source.id, line = one.source.words, lacks = table.concat(one.lacks, ", ") }
 			end),
 			faults = faults,
 		},
-		schema = brief_document.changes_shape(basis.sections),
+		schema = shape.object({ "changes" }, { changes = shape.list(changed, 0, #basis.sections) }),
 		repairs = 1,
 	})
-	return if changes ~= nil then brief_document.change(document, changes) else document
+	return if changes ~= nil then document.change(made, changes.changes) else made
 end
 
---- Returns the brief that a large mind writes; where it could not, what holds, each in its section.
-function brief_writing.write(self: app.App): brief_document.Document
-	local basis = brief_writing.basis(self)
-	local document = brief_document.empty()
-	local value, asked = app.ask_model(self, {
+--- Returns an entry as plain sentences, with its mark.
+local function sentence_of(self: app.App, entry: ledger.Entry): string
+	local parts = { entry.text }
+	if (entry.why or "") ~= "" then
+		table.insert(parts, self.t("brief.because", { why = entry.why :: string }))
+	end
+	if (entry.rejected or "") ~= "" then
+		table.insert(parts, self.t("brief.instead", { rejected = entry.rejected :: string }))
+	end
+	for _, more in { entry.owner or "", entry.date or "" } do
+		if more ~= "" and not ledger.is_said(more, entry.text) then
+			table.insert(parts, more)
+		end
+	end
+	local sentences = list.map(parts, function(part): string
+		return if string.find(part, "[%.!%?…]$") then part else `{part}.`
+	end)
+	return `{table.concat(sentences, " ")} [{entry.id}]`
+end
+
+--- Where an entry is told that its writer passed over, by its kind; others close the brief.
+local PLACE: { [string]: string } = { constraint = "constraints", open = "open", contested = "open" }
+
+--- Tells entries that nothing tells: each in its place.
+local function place(self: app.App, made: document.Document, entries: { ledger.Entry })
+	for _, entry in entries do
+		local section = PLACE[entry.kind] or "closing"
+		local before = made[section] or ""
+		local line = sentence_of(self, entry)
+		if section == "closing" then
+			made[section] = if before == "" then line else `{before} {line}`
+		else
+			local is_list = string.find(before, "\n?[%-%*] [^\n]*$") ~= nil
+			made[section] = if before == "" then `- {line}` elseif is_list then `{before}\n- {line}` else `{before}\n\n- {line}`
+		end
+	end
+end
+
+--- Returns the brief that a large mind writes, or nil where it could not.
+function brief_writing.write(self: app.App): brief_document.Brief?
+	local basis = basis_of(self)
+	local own = self.doc.nietz
+	local value, exchange = app.ask_model(self, {
 		prompt = "brief",
 		plain = true,
 		role = "author",
 		temperature = 0.2,
-		vars = task_of(self, basis),
-		schema = brief_document.shape_of(basis.sections),
+		vars = {
+			user = ids_of(basis, true),
+			others = ids_of(basis, false),
+			risks = own.risks,
+			approaches = own.approaches or {},
+			steps = self.options.plan,
+			tasks = self.options.format == "issue",
+			words = document.WORDS,
+			suggested = self.t("brief.suggested"),
+		},
+		schema = schema_of(basis.sections),
 		repairs = 1,
 	})
-	if value ~= nil and asked ~= nil then
-		for section, items in value do
-			document[section] = items
-		end
-		-- What stands twice and can be left out without loss is no question to a model.
-		document = brief_check.drop_doubles(document, basis)
-		document = corrected(self, document, basis, asked.asked)
+	if value == nil or exchange == nil then
+		return nil
 	end
-	document = brief_check.clean(document, basis)
-	brief_check.place(document, brief_check.missing(document, basis, true))
-	if #document.problem == 0 then
-		document.problem = { { from = {}, text = self.doc.nietz.topic } }
+	local made: document.Document = document.clean(corrected(self, value, basis, exchange), basis)
+	local untold = document.untold(made, basis)
+	place(
+		self,
+		made,
+		list.filter(notebook.holding(self.doc), function(entry): boolean
+			return list.some(untold, function(source): boolean
+				return source.id == tostring(entry.id)
+			end)
+		end)
+	)
+	local rests = list.map(document.rests(made, basis), function(rest): { section: string, text: string, from: { number } }
+		local from = list.map(rest.from, function(id): number
+			return tonumber(id) or 0
+		end)
+		return { section = rest.section, text = rest.text, from = from }
+	end)
+	local sections = document.shown(made, basis.sections)
+	if sections.problem == "" then
+		sections.problem = own.topic
 	end
-	return document
+	return { sections = sections, rests = rests }
 end
 
 return brief_writing

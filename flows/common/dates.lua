@@ -70,24 +70,75 @@ local function of(line: string): { Date }
 	return found
 end
 
-local function is_counted(date: Date, from: { Date }): boolean
-	return list.some(from, function(one): boolean
-		for _, days in { 0, 365, 366, -365, -366 } do
-			local apart = math.abs(date.place - one.place + days)
-			if apart % 7 == 0 and apart <= 7 * FARTHEST then
-				return true
+--- How long a day, a week and a month are, by how they begin in the languages of the flows.
+local LENGTHS: { [string]: number } = { day = 1, jour = 1, week = 7, semaine = 7, month = 30.4, mois = 30.4 }
+
+--- A stretch of time as it is written (`22 weeks`), in days, and the days of one of its unit.
+type Stretch = { written: string, days: number, unit: number }
+
+--- Returns the stretches of time that a text names.
+local function stretches(line: string): { Stretch }
+	local found: { Stretch } = {}
+	for written: string, word: string in string.gmatch(text.fold(line), "(%d+)[%s%-]+(%a+)") :: any do
+		for begins, unit in LENGTHS do
+			if string.sub(word, 1, #begins) == begins then
+				table.insert(found, { written = written, days = (tonumber(written) or 0) * unit, unit = unit })
 			end
 		end
-		return false
+	end
+	return found
+end
+
+--- Returns how many days two dates are apart, by each reading of their years.
+local function apart(one: Date, other: Date): { number }
+	return list.map({ 0, 365, -365, 730, -730 }, function(days: number): number
+		return math.abs(one.place - other.place + days)
 	end)
+end
+
+local function is_counted(date: Date, from: { Date }, said: { Stretch }): boolean
+	return list.some(from, function(one): boolean
+		return list.some(apart(date, one), function(days): boolean
+			local in_weeks = days % 7 == 0 and days <= 7 * FARTHEST
+			return in_weeks
+				or list.some(said, function(stretch): boolean
+					return math.abs(days - stretch.days) <= (if stretch.unit > 7 then 2 else 0)
+				end)
+		end)
+	end)
+end
+
+--- Returns the numbers of days, weeks or months in a text that lie between two dates of it or of what is known, or that tell a
+--- stretch that is known in another unit (154 days for 22 weeks).
+function dates.between(line: string, known: string): { string }
+	local all = of(`{known}\n{line}`)
+	local said = stretches(known)
+	local found: { string } = {}
+	for _, stretch in stretches(line) do
+		local function fits(days: number): boolean
+			return math.abs(days - stretch.days) < math.max(0.5, stretch.unit / 2)
+		end
+		local is_told = list.some(said, function(one): boolean
+			return one.unit ~= stretch.unit and fits(one.days)
+		end)
+		local lies_between = list.some(all, function(one): boolean
+			return list.some(all, function(other): boolean
+				return list.some(apart(one, other), fits)
+			end)
+		end)
+		if is_told or lies_between then
+			table.insert(found, stretch.written)
+		end
+	end
+	return found
 end
 
 --- Returns the days of the month that a text names and that are counted from a day that is known.
 function dates.counted(line: string, known: string): { string }
-	local from = of(known)
+	local from, said = of(known), stretches(`{known}\n{line}`)
 	local found: { string } = {}
 	for _, date in of(line) do
-		if is_counted(date, from) then
+		if is_counted(date, from, said) then
 			table.insert(found, date.written)
 		end
 	end

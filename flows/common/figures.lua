@@ -14,6 +14,8 @@ export type Figure = { written: string, value: number }
 figures.LEAST = 10
 --- How far a sum may be from the figure that it gives, as a share of it: figures are told rounded.
 local ROUNDED = 0.03
+--- The same in the column of a table, which adds up.
+local ROUNDED_IN_TABLE = 0.001
 --- Numbers of the calendar and the clock, of which anybody may make use, beside months of whole years up to ten.
 local COMMON = { 10, 30, 31, 50, 52, 90, 100, 365, 1000 }
 
@@ -21,8 +23,8 @@ local function is_common(value: number): boolean
 	return table.find(COMMON, value) ~= nil or (value % 12 == 0 and value <= 120)
 end
 
---- Figures as they are written: with parted thousands, times of the clock (13:15), others.
-local WRITTEN = "[0-9]{1,3}(?:[ \u{a0}\u{202f}'][0-9]{3})+\\b|[0-9]{1,2}:[0-5][0-9]\\b|[0-9]+(?:[.,][0-9]+)*"
+--- Figures as they are written: hours (33 h 45), with parted thousands, times of the clock (13:15), others.
+local WRITTEN = "[0-9]{1,3}[ \u{a0}\u{202f}]?h[ \u{a0}\u{202f}]?[0-5][0-9]\\b|[0-9]{1,3}(?:[ \u{a0}\u{202f}'][0-9]{3})+\\b|[0-9]{1,2}:[0-5][0-9]\\b|[0-9]+(?:[.,][0-9]+)*"
 
 --- Returns the value of a written figure: a mark before three digits parts thousands, any other is a decimal one. A time of the
 --- clock is in hours.
@@ -32,6 +34,10 @@ local function value_of(written: string): number?
 		return tonumber(hours) :: number + tonumber(minutes) :: number / 60
 	end
 	local plain = string.gsub(written, "[\194\160\226\128\175%s']", "")
+	hours, minutes = string.match(plain, "^(%d+)h(%d%d)$")
+	if hours ~= nil and minutes ~= nil then
+		return tonumber(hours) :: number + tonumber(minutes) :: number / 60
+	end
 	if string.find(plain, "^[1-9]%d?%d?[,%.]%d%d%d$") ~= nil or string.find(plain, "^%d%d?%d?[,%.]%d%d%d[,%.]%d%d%d$") ~= nil then
 		plain = string.gsub(plain, "[,%.]", "")
 	end
@@ -146,7 +152,7 @@ end
 function figures.result(sum: string, known: { Figure }): number?
 	local plain = string.gsub(string.gsub(string.gsub(sum, "×", "*"), "÷", "/"), "−", "-")
 	plain = string.gsub(string.gsub(plain, "(%d%s*)[xX](%s*%d)", "%1*%2"), "(%s)[xX](%s)", "%1*%2")
-	plain = string.gsub(plain, "[€$£]", "")
+	plain = string.gsub(string.gsub(string.gsub(plain, "€", ""), "£", ""), "%$", "")
 	local signs: { string } = {}
 	local from = 1
 	while true do
@@ -169,49 +175,132 @@ function figures.result(sum: string, known: { Figure }): number?
 end
 
 --- Whether two values are one but for rounding.
-local function is_near(one: number, other: number): boolean
-	return math.abs(one - other) <= ROUNDED * math.abs(one)
+local function is_near(one: number, other: number, rounded: number?): boolean
+	return math.abs(one - other) <= (rounded or ROUNDED) * math.abs(one)
 end
 
---- Returns the calculations that are written out in a text (`410 × 11%`, `(3,150 − 60) ÷ 6`).
+--- Signs as they are written, and as they are read.
+local SIGNS = {
+	{ "×", "*" },
+	{ "÷", "/" },
+	{ "−", "-" },
+	{ "–", "-" },
+	{ "€", "" },
+	{ "£", "" },
+	{ "%$", "" },
+	{ "\194\160", " " },
+	{ "\226\128\175", " " },
+	{ "(%d[%%%)]?)%s*·%s*(%(?%d)", "%1 * %2" },
+	{ "(%d)%s?[xX]%s?(%d)", "%1 * %2" },
+	-- Hours, and minutes as parts of them.
+	{ "(%d+) ?h ?(%d%d)%f[%D]", "%1:%2" },
+	{ "(%d+) ?min%a*", "%1/60" },
+}
+--- A word between a figure and the sign behind it: `36 probes × 12`.
+local UNIT = "(%d[%%%)]?)%s+[%a\128-\255][%a\128-\255%.]*(%s+[%*/%+%-]%s)"
+local ANOTHER_WORD = "(%d[%%%)]?)%s+[%a\128-\255]+(%s+[%a\128-\255]+%s+[%*/%+%-]%s)"
+
+--- Returns the calculations that are written out in a text (`410 × 11%`, `(3,150 − 60) ÷ 6`, `33 h 45 − 2 h 30`).
 local function calculations_in(line: string): { string }
 	local plain = line
-	for _, sign in { { "×", "*" }, { "÷", "/" }, { "−", "-" }, { "[£€$]", "" }, { "\194\160", " " }, { "\226\128\175", " " } } do
+	for _, sign in SIGNS do
 		plain = string.gsub(plain, sign[1], sign[2])
 	end
+	plain = string.gsub(string.gsub(plain, ANOTHER_WORD, "%1%2"), UNIT, "%1%2")
 	local found: { string } = {}
-	for raw in string.gmatch(plain, "[%d%(][%d%.,%%%s%(%)%*/%+%-]*[%*/%+%-][%d%.,%%%s%(%)%*/%+%-]*[%d%)%%]") do
+	for raw in string.gmatch(plain, "[%d%(][%d%.,:%%%s%(%)%*/%+%-]*[%*/%+%-][%d%.,:%%%s%(%)%*/%+%-]*[%d%)%%]") do
 		local calculation = raw :: string
 		local _, opened = string.gsub(calculation, "%(", "")
 		local _, closed = string.gsub(calculation, "%)", "")
 		if opened > closed then
-			calculation = string.gsub(calculation, "^%(", "")
+			calculation = string.gsub(calculation, "^[^%(]*%(", "")
 		elseif closed > opened then
 			calculation = string.gsub(calculation, "%)$", "")
 		end
-		-- A date is no difference.
+		-- A date is no difference, and what a sum comes to in brackets behind its result is one.
 		if string.find(calculation, "%d%-%d%d?%-%d") == nil then
 			table.insert(found, calculation)
+			local inner = string.match(calculation, "^[^%(]+%((.*[%*/%+%-].*)%)$")
+			if inner ~= nil then
+				table.insert(found, inner :: string)
+			end
 		end
 	end
 	return found
 end
 
+--- How else the value of a sum may be told: a share in percent, hours in minutes, minutes in hours.
+local FACTORS = { 1, 100, 60, 1 / 60 }
+
+--- Whether a figure tells a value, but for rounding.
+local function tells(figure: Figure, value: number, rounded: number?): boolean
+	return list.some(FACTORS, function(factor): boolean
+		return is_near(figure.value, math.abs(factor * value), rounded)
+	end)
+end
+
 --- Returns the figures of a text that a calculation in it gives, and those that it is made of; one may follow from another.
 function figures.worked_out(line: string, known: { Figure }): { Figure }
 	local all: { Figure }, found: { Figure } = table.clone(known), {}
+	local in_line: { Figure }? = nil
 	for _, calculation in calculations_in(line) do
 		local value = figures.result(calculation, all)
-		local candidates: { Figure } = if value ~= nil then figures.of(line) else {}
+		local candidates: { Figure } = {}
 		if value ~= nil then
+			in_line = in_line or figures.of(line)
+			candidates = in_line :: { Figure }
 			local parts = figures.of(calculation)
 			table.move(parts, 1, #parts, #found + 1, found)
 		end
 		for _, figure in candidates do
-			if is_near(figure.value, value :: number) or is_near(figure.value, 100 * value :: number) then
+			if tells(figure, value :: number) then
 				table.insert(found, figure)
 				table.insert(all, figure)
 			end
+		end
+	end
+	return found
+end
+
+--- Returns the figure of a cell with its sign, or nil where it has none, or several.
+local function of_cell(cell: string): Figure?
+	local plain = string.gsub(cell, "−", "-")
+	local found = figures.of(plain)
+	if #found ~= 1 then
+		return nil
+	end
+	local is_less = string.find(plain, "%-%s*[€$£]?%s*%d") ~= nil and string.find(plain, "%w%s*%-") == nil
+	return { written = found[1].written, value = if is_less then -found[1].value else found[1].value }
+end
+
+--- Returns the figures of a column of a table that are the sum of those above them, or the sum or the difference of two of them.
+function figures.summed(cells: { string }, known: { Figure }): { Figure }
+	local all: { Figure }, found: { Figure } = table.clone(known), {}
+	local above: { Figure } = {}
+	for _, cell in cells do
+		local figure = of_cell(cell)
+		if figure == nil then
+			continue
+		end
+		local value, total = math.abs(figure.value), 0
+		local gives = false
+		for index, one in above do
+			total += one.value
+			for before = 1, index - 1 do
+				local other = above[before].value
+				for _, both in { one.value - other, one.value + other } do
+					gives = gives or tells(figure, both, ROUNDED_IN_TABLE)
+				end
+			end
+		end
+		gives = gives or (#above > 1 and tells(figure, total, ROUNDED_IN_TABLE))
+		if gives and not has(all, value) then
+			local made = { written = figure.written, value = value }
+			table.insert(found, made)
+			table.insert(all, made)
+		end
+		if value < figures.LEAST or has(all, value) then
+			table.insert(above, figure)
 		end
 	end
 	return found

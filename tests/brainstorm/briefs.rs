@@ -40,14 +40,14 @@ fn a_session_whose_brief_cannot_be_written_goes_on_until_it_can() {
 #[test]
 fn each_form_and_a_template_of_ones_own_says_all_that_holds() {
     for (arguments, heads) in [
-        (vec!["--format", "prd"], vec!["## Facts", "## Stories", "## Next steps"]),
+        (vec!["--format", "prd"], vec!["## Constraints", "## Stories", "## Next steps"]),
         (vec!["--format", "rfc"], vec!["## Motivation", "## Design"]),
         (vec!["--format", "adr"], vec!["## Context", "## Decision", "## Consequences"]),
-        (vec!["--format", "issue"], vec!["- [ ] A customer keeps the order"]),
-        (vec!["--template", "own.md"], vec!["Ours: checkout", "* Orders stay in our ledger", "## Also noted"]),
+        (vec!["--format", "issue"], vec!["## Stories", "A customer keeps the order"]),
+        (vec!["--template", "own.md"], vec!["Ours: checkout", "* Orders: ", "## Also noted\n\n### Recommendation\n"]),
     ] {
         let table = Table::new()
-            .file("own.md", "Ours: {{ topic }}\n{% for item in decisions %}\n* {{ item.text }}\n{% endfor %}\n");
+            .file("own.md", "Ours: {{ topic }}\n* Orders: {{ decisions }}\n");
         let flags = [TOPIC, "--no-clarify", "--no-hmw"];
         let lines = [FULL, "/open Who pays for it", "/fact Sixty | inspectors", "", "", "finish"];
         table.talk(flags.into_iter().chain(arguments.iter().copied()), &lines).exits(0);
@@ -91,7 +91,7 @@ fn approaches_are_set_side_by_side_and_the_choice_is_a_decision() {
     let ended = table.begin(&[FULL, "", "", "approaches", "b", "finish"]).exits(0);
     says(&ended, &["**Ledger first** · recommended: Orders wait in our ledger.", "decided: Second provider"]);
     let text = brief(&table, "brief-2026-01-09");
-    assert!(text.contains("- **Second provider** (chosen)") && text.contains("- Second provider\n"), "{text}");
+    assert!(text.contains("| **Second provider** (chosen) |"), "{text}");
 }
 
 #[test]

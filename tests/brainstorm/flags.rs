@@ -222,7 +222,7 @@ fn no_plan_and_no_security_leave_their_parts_out_of_the_brief() {
     let table = Table::new();
     table.begin(&[FULL, "", "", "finish"]).exits(0);
     assert_eq!(wanted(&table, "threats"), 1, "payments are worth a look");
-    assert!(brief(&table).contains("| 1 | Write down the ledger's key | to be named |"), "{}", brief(&table));
+    assert!(brief(&table).contains("| Write down the ledger's key |"), "{}", brief(&table));
     let table = Table::new();
     table.talk([TOPIC, "--no-clarify", "--no-hmw", "--no-plan", "--no-security"], &[FULL, "", "", "finish"]).exits(0);
     assert_eq!(wanted(&table, "threats"), 0);

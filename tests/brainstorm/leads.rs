@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use super::model::Brain;
 use super::table::{FULL, SLUG, Table, says};
 use crate::support::env::Env;
-use crate::support::model_server::{ModelServer, Response};
+use crate::support::model_server::{ModelServer, Request, Response};
 
 /// A table whose model writes these sections into its brief.
 fn writing(sections: fn() -> Value) -> Table {
     let server = ModelServer::start(move |request| {
         let mut value = Brain::default().reply(request);
-        if !value["lead"].is_null() && !value["stories"].is_null() && value["remove"].is_null() {
+        if !value["lead"].is_null() && !value["stories"].is_null() {
             for (name, part) in sections().as_object().expect("sections") {
                 value[name] = part.clone();
             }
@@ -25,41 +25,86 @@ fn brief(table: &Table) -> String {
     table.env.read(&format!("docs/briefs/{SLUG}/brief-2026-01-09.md"))
 }
 
+/// What a large mind is told once its brief was compared with what was noted.
+fn corrections(table: &Table) -> Vec<String> {
+    let told = table.server.requests();
+    told.iter().map(Request::prompt).filter(|prompt| prompt.contains("was compared with what was noted")).collect()
+}
+
 #[test]
-fn an_open_question_has_its_rule_and_what_holds_until_then_and_a_step_its_owner() {
+fn a_brief_is_shown_as_it_was_written_without_its_marks_and_what_it_rests_on_is_kept() {
     let table = writing(|| {
-        json!({"open": [{"from": [], "text": "Who pays the worker?", "why": "The budget hangs on it", "rule": "whoever signs first",
-                         "default": "the platform team", "owner": "Ann", "date": ""}],
-               "steps": [{"from": [], "text": "Ask Ann | Bob", "owner": "Zoe", "date": "by Friday"},
-                         {"from": [], "text": "Ask the bank", "owner": "", "date": ""}]})
+        json!({"steps": "| What | Who | By |\n|---|---|---|\n| Ask the bank [1] | Zoe *(suggested)* | Friday *(suggested)* |",
+               "open": "- **Who pays?** Whoever signs first [1, 2]."})
     });
     table.begin(&[FULL, "", "", "finish"]).exits(0);
     let text = brief(&table);
     for part in [
-        "- **Who pays the worker?** The budget hangs on it. *Decided by:* whoever signs first. *Until then:* the platform team. (Ann) *(suggested)*\n",
-        "| 1 | Ask Ann \\| Bob *(suggested)* | Zoe *(suggested)* | by Friday |\n",
-        "| 2 | Ask the bank *(suggested)* | to be named |  |\n",
+        "## Next steps, in this order\n\n| What | Who | By |\n|---|---|---|\n| Ask the bank | Zoe *(suggested)* | Friday *(suggested)* |\n",
+        "## Open questions\n\n- **Who pays?** Whoever signs first.\n",
+        "\n**Keep orders in the ledger.**\n\n| In short | |\n",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
+    let rests = table.own()["brief"]["rests"].clone();
+    let of = |section: &str| rests.as_array().expect("a list").iter().filter(|rest| rest["section"] == section).cloned().collect::<Vec<_>>();
+    assert_eq!(of("open")[1]["from"], json!([1, 2]), "{rests}");
+    for section in ["lead", "table", "steps"] {
+        assert_eq!(of(section)[0]["from"], json!([1]), "{rests}");
+    }
+    let journal = table.env.read(&format!("docs/briefs/{SLUG}/journal-2026-01-09.md"));
+    assert!(journal.contains("- Recommendation: Keep orders in the ledger. ← 1\n"), "{journal}");
 }
 
 #[test]
 fn sums_and_days_counted_in_weeks_are_sources_and_a_figure_without_one_goes_with_its_sentence() {
     let table = writing(|| {
-        json!({"goals": [{"from": [], "text": "We write 24 mails (2 × 12) by 23 January. There are 777 of them. We begin in 2027."}],
-               "sinks": [{"from": [], "text": "Of these 24 mails none is written."}]})
+        json!({"goals": "We write 24 mails (2 × 12) by 23 January. There are 777 of them. We begin in 2027.",
+               "sinks": "- Of these 24 mails none is written."})
     });
     let lines = ["Orders wait two days from 9 January on. We write 12 mails.", "", "", "finish"];
     table.begin(&lines).exits(0);
     let text = brief(&table);
-    assert!(text.contains("- We write 24 mails (2 × 12) by 23 January. We begin in 2027. *(suggested)*\n"), "{text}");
-    assert!(text.contains("- Of these 24 mails none is written. *(suggested)*\n"), "{text}");
-    let told = table.server.requests();
-    let wrong: Vec<_> = told.iter().filter(|request| request.prompt().contains("Your brief was compared")).collect();
+    assert!(text.contains("\nWe write 24 mails (2 × 12) by 23 January. We begin in 2027.\n"), "{text}");
+    assert!(text.contains("\n- Of these 24 mails none is written.\n"), "{text}");
+    let wrong = corrections(&table);
     assert_eq!(wrong.len(), 1);
-    assert!(wrong[0].prompt().contains("- goals 1: \"777\" is in nothing that holds"), "{}", wrong[0].prompt());
-    assert!(!wrong[0].prompt().contains("sinks 1"), "{}", wrong[0].prompt());
+    assert!(wrong[0].contains("- goals: 777 is in nothing that holds"), "{}", wrong[0]);
+    assert!(!wrong[0].contains("- sinks"), "{}", wrong[0]);
+}
+
+#[test]
+fn a_brief_over_its_length_and_a_mark_of_nothing_go_back_once() {
+    let table = writing(|| json!({"goals": "It is so and so on. ".repeat(300), "scope": "- All of it [99]"}));
+    table.begin(&[FULL, "", "", "finish"]).exits(0);
+    let wrong = corrections(&table);
+    assert_eq!(wrong.len(), 1);
+    for part in ["words in all, where 1300 are the most", "- scope: [99] is nothing that holds"] {
+        assert!(wrong[0].contains(part), "{}", wrong[0]);
+    }
+    assert!(brief(&table).contains("\n- All of it\n"), "no mark is shown");
+}
+
+#[test]
+fn what_a_writer_passes_over_twice_closes_the_brief_in_a_sentence() {
+    let table = writing(|| json!({"closing": ""}));
+    table.begin(&[FULL, "/fact Sixty inspectors come in May", "", "", "finish"]).exits(0);
+    assert!(corrections(&table)[0].contains("Sixty inspectors come in May"));
+    assert!(brief(&table).contains("Sixty inspectors come in May."), "{}", brief(&table));
+}
+
+#[test]
+fn what_a_writer_gives_can_only_be_read() {
+    let table = writing(|| {
+        json!({"goals": "# A title\n<script>alert(1)</script> ![a picture](http://127.0.0.1/x) [a link](http://127.0.0.1/y)\n---\n```\nopen",
+               "scope": "{{ topic }} {% include 'x' %}"})
+    });
+    table.begin(&[FULL, "", "", "finish"]).exits(0);
+    let text = brief(&table);
+    for part in ["\n**A title**\n", "\\<script>", " a picture a link (http://127.0.0.1/y)\n", "\nopen\n```\n", "{{ topic }} {% include"] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    assert!(text.contains("\n## Risks\n") || text.contains("\n## Open risks\n"), "the sections behind it stand: {text}");
 }
 
 #[test]

@@ -41,8 +41,8 @@ impl Brain {
         let has = |name: &str| !properties[name].is_null();
         if has("said") {
             self.minutes(properties, request)
-        } else if has("remove") {
-            no_changes(properties)
+        } else if has("changes") {
+            no_changes()
         } else if has("stories") && has("problem") {
             with_sections(draft(request), properties)
         } else if has("approaches") {
@@ -142,59 +142,47 @@ pub(super) fn sentences(request: &Request) -> Vec<String> {
 fn draft(request: &Request) -> Value {
     let task = task(request);
     let found = |pattern: &str| regex::Regex::new(pattern).expect("a regular expression");
-    let first = found(r"was noted as #(\d+)").captures(&task).and_then(|held| held[1].parse::<u64>().ok());
-    let from = json!(first.into_iter().collect::<Vec<_>>());
-    let mut risks: Vec<Value> = found(r"(?m)^- (.*) \(probability (\d), impact (\d)\): (.*)$")
+    let first = found(r"names and dates: (\d+)").captures(&task).map(|held| format!("[{}]", &held[1]));
+    let from = first.unwrap_or_default();
+    let mut risks: Vec<String> = found(r"(?m)^- (.*) \(probability \d, impact \d\): (.*)$")
         .captures_iter(&task)
-        .map(|risk| {
-            let number = |at: usize| risk[at].parse::<u64>().expect("a number");
-            json!({"from": [], "text": &risk[1], "probability": number(2), "impact": number(3), "mitigation": &risk[4],
-                   "mitigation_from": [], "owner": ""})
-        })
+        .map(|risk| format!("| {} | {} *(suggested)* | none yet |", &risk[1], &risk[2]))
         .collect();
     if risks.is_empty() {
-        risks.push(json!({"from": from, "text": "The ledger fills up unnoticed", "probability": 3, "impact": 2,
-                          "mitigation": "Alert on its age", "mitigation_from": from, "owner": ""}));
+        risks.push(format!("| The ledger fills up unnoticed {from} | Alert on its age | none yet |"));
     }
     let chosen = found("the user chose \"(.*?)\"").captures(&task).map(|name| name[1].to_owned());
     let standing = |name: &str| match &chosen {
-        Some(one) if one == name => "chosen",
-        Some(_) => "open",
-        None => "recommended",
+        Some(one) if one == name => " (chosen)",
+        _ => "",
     };
-    let mut approaches: Vec<Value> = found(r"(?m)^- (.*): (.*) Its price: (.*)$")
+    let mut options: Vec<String> = found(r"(?m)^- (.*): (.*) Its price: (.*)$")
         .captures_iter(&task)
-        .map(|one| json!({"from": from, "name": &one[1], "text": &one[2], "price": &one[3], "price_from": [], "standing": standing(&one[1])}))
+        .map(|one| format!("| **{}**{} | {} {from} | {} |", &one[1], standing(&one[1]), &one[2], &one[3]))
         .collect();
-    if approaches.is_empty() {
-        approaches.push(json!({"from": from, "name": "Ledger first", "text": "Orders wait.", "price": "A worker.", "price_from": from,
-                               "standing": "recommended"}));
+    if options.is_empty() {
+        options.push(format!("| **Ledger first** | Orders wait {from} | A worker |"));
     }
-    json!({"problem": [{"from": from, "text": "When the provider is down, the ledger has no order and the customer leaves."}],
-        "users": [{"from": from, "text": "customers at the ledger"}],
-        "goals": [], "scope": [], "out": [], "constraints": [], "decisions": [], "facts": [], "open": [], "contested": [],
-        "ideas": [], "sinks": [{"from": [], "text": "Nobody has asked the bank."}], "approaches": approaches, "risks": risks,
-        "stories": [
-            {"from": from, "text": "A customer keeps the order in our ledger during an outage", "criteria": ["The order is there"],
-             "effort": "M", "priority": "must"},
-            {"from": from, "text": "Support sees pending orders", "criteria": ["They see it"], "effort": "S", "priority": "could"}],
-        "steps": [{"from": from, "text": "Write down the ledger's key", "owner": "", "date": ""}],
-        "lead": [{"from": from, "text": "Keep orders in the ledger."}],
-        "glance": [{"from": from, "name": "Where", "text": "our ledger"}, {"from": [], "name": "Who", "text": "the team | its lead"}]})
+    json!({"problem": format!("When the provider is down, the ledger has no order and the customer leaves {from}."),
+        "users": format!("- customers at the ledger {from}"),
+        "goals": "", "scope": "", "constraints": "", "decisions": "", "open": "", "closing": "",
+        "sinks": "- Nobody has asked the bank. *(suggested)*",
+        "options": format!("| Option | What | Price |\n|---|---|---|\n{}", options.join("\n")),
+        "risks": format!("| Risk | Response | Owner |\n|---|---|---|\n{}", risks.join("\n")),
+        "stories": format!("1. **A customer keeps the order in our ledger during an outage** {from}\n   - The order is there\n2. **Support sees pending orders** {from}"),
+        "steps": format!("| What | Who | By |\n|---|---|---|\n| Write down the ledger's key {from} | Ann *(suggested)* | Friday *(suggested)* |"),
+        "lead": format!("Keep orders in the ledger {from}."),
+        "table": format!("| In short | |\n|---|---|\n| Where | our ledger {from} |")})
 }
 
 /// The names of the sections of a brief that a schema wants.
 pub(super) fn sections(properties: &Value) -> Vec<String> {
-    properties.as_object().map(|all| all.keys().filter(|name| *name != "remove").cloned().collect()).unwrap_or_default()
+    properties.as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default()
 }
 
 /// No changes to a brief.
-pub(super) fn no_changes(properties: &Value) -> Value {
-    let mut value = json!({"remove": []});
-    for section in sections(properties) {
-        value[section] = json!([]);
-    }
-    value
+pub(super) fn no_changes() -> Value {
+    json!({"changes": []})
 }
 
 /// A brief with these sections alone.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::model::{no_changes, sections};
+use super::model::sections;
 use super::table::{last_words, read, task};
 use crate::support::model_server::Request;
 
@@ -24,8 +24,8 @@ pub(super) fn reply(request: &Request) -> Value {
             }
         }
         value
-    } else if has("remove") {
-        changes(properties, &task(request))
+    } else if has("changes") {
+        changes(request)
     } else if has("stories") && has("problem") {
         brief(properties, &prompt)
     } else if has("questions") {
@@ -302,46 +302,14 @@ fn section(kind: &str) -> &'static str {
         "constraint" => "constraints",
         "goal" => "goals",
         "user" => "users",
-        "scope" => "scope",
-        "out" => "out",
+        "scope" | "out" => "scope",
         "decision" => "decisions",
-        "idea" => "ideas",
+        "idea" => "options",
         "risk" => "risks",
         "step" => "steps",
-        "open" => "open",
-        "contested" => "contested",
-        _ => "facts",
+        "open" | "contested" => "open",
+        _ => "constraints",
     }
-}
-
-/// An item that says just what an entry says; `at` is the place of the one that it replaces.
-fn item(section: &str, id: u64, text: &str, at: Option<u64>) -> Value {
-    let mut item = json!({"from": [id], "text": text});
-    if section == "decisions" {
-        item["why"] = json!("");
-        item["rejected"] = json!("");
-    }
-    if section == "risks" {
-        item["probability"] = json!(1);
-        item["impact"] = json!(1);
-        item["mitigation"] = json!("Somebody watches it");
-        item["mitigation_from"] = json!([]);
-    }
-    if ["risks", "steps", "open"].contains(&section) {
-        item["owner"] = json!("");
-    }
-    if section == "steps" || section == "open" {
-        item["date"] = json!("");
-    }
-    if section == "open" {
-        for name in ["why", "rule", "default"] {
-            item[name] = json!("");
-        }
-    }
-    if let Some(at) = at {
-        item["at"] = json!(at);
-    }
-    item
 }
 
 /// How many entries it writes down before it passes over one.
@@ -357,30 +325,29 @@ fn attended<T>(all: Vec<T>) -> Vec<T> {
 fn brief(properties: &Value, prompt: &str) -> Value {
     let mut value = json!({});
     for section in sections(properties) {
-        value[section] = json!([]);
+        value[section] = json!("");
     }
     let held = attended(kinds(prompt));
     for (place, (id, kind, text)) in held.into_iter().enumerate() {
         let section = if place == 0 { "problem" } else { section(&kind) };
-        value[section].as_array_mut().expect("a list").push(item(section, id, &text, None));
+        let before = value[section].as_str().unwrap_or_default();
+        let line = if place == 0 { format!("{text} [{id}]") } else { format!("{before}- {text} [{id}]\n") };
+        value[section] = json!(line);
     }
-    if value["problem"].as_array().is_none_or(Vec::is_empty) {
-        value["problem"] = json!([{"from": [], "text": "Nothing was said"}]);
+    if value["problem"] == "" {
+        value["problem"] = json!("Nothing was said");
     }
     value["lead"] = value["problem"].clone();
     value
 }
 
-/// The changes to it: what it is told that it left out, but for each third of that.
-fn changes(properties: &Value, task: &str) -> Value {
-    let mut value = no_changes(properties);
-    let line = regex::Regex::new(r"(?m)^- #(\d+) \((\w+)\): (.*)$").expect("a regular expression");
-    let missing: Vec<_> = line.captures_iter(task).collect();
-    for found in attended(missing) {
-        let (id, section) = (found[1].parse().expect("a number"), &found[2]);
-        value[section].as_array_mut().expect("a section").push(item(section, id, &found[3], Some(0)));
-    }
-    value
+/// The changes to it: what it is told that it left out, but for each third of that, as the last word of the brief.
+fn changes(request: &Request) -> Value {
+    let line = regex::Regex::new(r"(?m)^- \[(\d+)\] (?:\(lacks .*?\) )?(.*)$").expect("a regular expression");
+    let task = task(request);
+    let missing: Vec<_> = line.captures_iter(&task).collect();
+    let lines = attended(missing).into_iter().map(|found| format!("- {} [{}]\n", &found[2], &found[1]));
+    json!({"changes": [{"section": "closing", "text": lines.collect::<String>()}]})
 }
 
 /// What is weighed for a small mind: no ideas; a piece that says so is decided.

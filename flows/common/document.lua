@@ -1,0 +1,292 @@
+--!strict
+--- What is wrong with a document that a large mind wrote, section by section, as marked Markdown (`marked.lua`), and what is missing in
+--- it: all that was said and holds is cited where its figures and names stand, nothing that was taken back is told as holding, and
+--- each figure was said, follows from what was said by a sum that stands beside it, or is marked as suggested. Pure.
+
+local dates = require("./dates")
+local figures = require("./figures")
+local ledger = require("./ledger")
+local list = require("./list")
+local marked = require("./marked")
+local similarity = require("./similarity")
+local text = require("@nietz/text")
+
+local document = {}
+
+--- The Markdown of each section, by its name.
+export type Document = { [string]: string }
+
+--- Something that may be cited, and all that it says. What is `wanted` is told in any case.
+export type Source = { id: string, words: string, wanted: boolean }
+
+--- What a document is checked by: what holds, all that was said and holds, what was taken back, and the sections in their order.
+export type Basis = { sources: { Source }, said: string, gone: string, sections: { string } }
+
+--- A source that is not told: `lacks` is what of it no section has that cites it; where nothing cites it, nothing is in it.
+export type Missing = { source: Source, lacks: { string } }
+
+--- Something that is wrong with a section, as its writer is told.
+export type Fault = { section: string, why: string }
+
+--- How many words a document has at most, and how many its writer is asked for.
+document.MOST_WORDS, document.WORDS = 1450, 1300
+
+--- How much of the words of a source must stand in the sections that cite it.
+local SHARED = 0.2
+
+--- What is written like a name and is a unit, for which there may be a sign.
+local UNITS = { "EUR", "USD", "GBP", "CHF" }
+
+--- Returns a text in which dates have no month in figures: it may be told as a word.
+local function without_months(value: string): string
+	local plain = string.gsub(value, "(%d%d%d%d)%-%d%d%-0?(%d+)", "%2 %1")
+	return (string.gsub(plain, "0?(%d+)/%d%d?/(%d%d%d%d)", "%1 %2"))
+end
+
+--- Returns the words with a capital that do not begin a sentence: names, and what is written like one.
+local function capitals(value: string): { string }
+	local found: { string } = {}
+	for _, sentence in ledger.sentences(value) do
+		for index, word in string.split(sentence, " ") do
+			local bare = string.match(word, "^[%(\"'“‘]*(%u[%w\128-\255%-]+)")
+			if index > 1 and bare ~= nil and table.find(UNITS, bare) == nil then
+				table.insert(found, bare)
+			end
+		end
+	end
+	return found
+end
+
+--- Returns the names that stand in these texts.
+function document.names_of(texts: { string }): { [string]: boolean }
+	local names: { [string]: boolean } = {}
+	for _, one in texts do
+		for _, word in capitals(one) do
+			names[word] = true
+		end
+	end
+	return names
+end
+
+local function names_in(sources: { Source }): { [string]: boolean }
+	return document.names_of(list.map(sources, function(source): string
+		return source.words
+	end))
+end
+
+--- Returns the figures and names of words that a place does not have. What begins a sentence is a name where it is one elsewhere.
+function document.lacking(words: string, place: string, names: { [string]: boolean }): { string }
+	local found: { string } = {}
+	local plain = without_months(place)
+	local there = figures.of(plain)
+	for _, figure in figures.of(without_months(words)) do
+		local is_there = list.some(there, function(other): boolean
+			return other.value == figure.value
+		end)
+		if not is_there and ledger.invented_number(figure.written, plain) ~= nil then
+			table.insert(found, figure.written)
+		end
+	end
+	local folded = text.fold(place)
+	for word in string.gmatch(words, "%u[%w\128-\255%-]+") do
+		if names[word] and string.find(folded, text.fold(word), 1, true) == nil and table.find(found, word) == nil then
+			table.insert(found, word)
+		end
+	end
+	return found
+end
+
+--- Returns the sections that cite a source, one text.
+local function citing(made: Document, basis: Basis, id: string): string
+	local found: { string } = {}
+	for _, section in basis.sections do
+		local markdown = made[section] or ""
+		if table.find(marked.cites(markdown), id) ~= nil then
+			table.insert(found, marked.plain(markdown))
+		end
+	end
+	return table.concat(found, "\n")
+end
+
+--- Returns what is wanted and no section tells that cites it.
+function document.missing(made: Document, basis: Basis): { Missing }
+	local names = names_in(basis.sources)
+	local found: { Missing } = {}
+	for _, source in basis.sources do
+		local place = if source.wanted then citing(made, basis, source.id) else ""
+		if not source.wanted then
+			continue
+		elseif place == "" or similarity.shared_words(source.words, place) < SHARED * #similarity.words(source.words) then
+			table.insert(found, { source = source, lacks = {} })
+		else
+			local lacks = document.lacking(source.words, place, names)
+			if #lacks > 0 then
+				table.insert(found, { source = source, lacks = lacks })
+			end
+		end
+	end
+	return found
+end
+
+--- Returns what is told nowhere in a document: what nothing cites, and what has a figure or a name that stands in no section.
+function document.untold(made: Document, basis: Basis): { Source }
+	local names = names_in(basis.sources)
+	local all = marked.plain(document.whole(made, basis.sections))
+	local found: { Source } = {}
+	for _, one in document.missing(made, basis) do
+		if #one.lacks == 0 or #document.lacking(one.source.words, all, names) > 0 then
+			table.insert(found, one.source)
+		end
+	end
+	return found
+end
+
+--- Returns all sections as one text.
+function document.whole(made: Document, sections: { string }): string
+	local parts: { string } = {}
+	for _, section in sections do
+		table.insert(parts, made[section] or "")
+	end
+	return table.concat(parts, "\n\n")
+end
+
+--- How words say of themselves that they suggest something, in the languages of the flows.
+local SUGGESTING = { "suggest", "suggér", "(propos", "*propos" }
+--- Words behind which stands what was, and is no more.
+local FORMER = "\\b(was|were|instead of|rather than|not|no longer|before|from|était|étaient|au lieu de|pas|avant)\\b"
+
+local function suggests(unit: marked.Unit): boolean
+	local folded = string.lower(unit.text)
+	return list.some(SUGGESTING, function(word): boolean
+		return string.find(folded, word, 1, true) ~= nil
+	end)
+end
+
+--- Returns all figures that may stand in a document: what was said, what sums in it come to, and days counted from those that were said.
+local function allowed(made: Document, basis: Basis): { figures.Figure }
+	local said = without_months(basis.said)
+	local all = figures.of(said)
+	local function take(found: { figures.Figure })
+		table.move(found, 1, #found, #all + 1, all)
+	end
+	-- One may follow from another, which stands below it.
+	for _ = 1, 2 do
+		for _, section in basis.sections do
+			local markdown = marked.plain(made[section] or "")
+			take(figures.worked_out(markdown, all))
+			for _, column in marked.columns(markdown) do
+				take(figures.summed(column, all))
+			end
+		end
+	end
+	local told = marked.plain(document.whole(made, basis.sections))
+	for _, counted in { dates.counted(told, basis.said), dates.between(told, basis.said) } do
+		for _, number in counted do
+			table.insert(all, { written = number, value = tonumber(number) :: number })
+		end
+	end
+	return all
+end
+
+--- Returns the figures of a unit that nobody said.
+local function unsaid(unit: marked.Unit, all: { figures.Figure }, former: { figures.Figure }): { string }
+	local found = figures.unsaid(without_months(unit.text), all)
+	if #found == 0 or text.search(text.fold(unit.text), FORMER) == nil then
+		return found
+	end
+	return list.filter(found, function(written): boolean
+		return #figures.unsaid(written, former) > 0
+	end)
+end
+
+--- Calls `seen` with each unit that has a figure which nobody said and that is not marked as suggested.
+local function each_invented(made: Document, basis: Basis, seen: (section: string, unit: marked.Unit, figures: { string }) -> ())
+	local all, former = allowed(made, basis), figures.of(without_months(basis.gone))
+	for _, section in basis.sections do
+		local units = marked.units(made[section] or "")
+		-- A line of its own may say so for the whole section.
+		local is_own = list.some(units, function(unit): boolean
+			return unit.is_alone and suggests(unit)
+		end)
+		for _, unit in units do
+			local is_marked = is_own or suggests(unit)
+			local found = if is_marked then {} else unsaid(unit, all, former)
+			if #found > 0 then
+				seen(section, unit, found)
+			end
+		end
+	end
+end
+
+--- Returns what is wrong with a document, in the words in which its writer is told.
+function document.faults(made: Document, basis: Basis): { Fault }
+	local found: { Fault } = {}
+	each_invented(made, basis, function(section, unit, unknown)
+		local which = table.concat(unknown, ", ")
+		table.insert(found, {
+			section = section,
+			why = `{which} is in nothing that holds, has no sum beside it that gives it, and is not marked as suggested: "{unit.text}"`,
+		})
+	end)
+	for _, section in basis.sections do
+		for _, id in marked.cites(made[section] or "") do
+			local is_known = list.some(basis.sources, function(source): boolean
+				return source.id == id
+			end)
+			if not is_known then
+				table.insert(found, { section = section, why = `[{id}] is nothing that holds` })
+			end
+		end
+	end
+	local words = marked.length(document.whole(made, basis.sections))
+	if words > document.MOST_WORDS then
+		local why = `{words} words in all, where {document.WORDS} are the most: cut what is told twice, and what a reader would skip`
+		table.insert(found, { section = "all", why = why })
+	end
+	return found
+end
+
+--- Returns a document without the units that have a figure which nobody said.
+function document.clean(made: Document, basis: Basis): Document
+	local out = table.clone(made)
+	each_invented(made, basis, function(section, unit)
+		out[section] = marked.without(out[section], unit)
+	end)
+	return out
+end
+
+--- Returns a document in which whole sections are replaced.
+function document.change(made: Document, changes: { { section: string, text: string } }): Document
+	local out = table.clone(made)
+	for _, one in changes do
+		out[one.section] = one.text
+	end
+	return out
+end
+
+--- Returns what each unit rests on, section by section, with the ids as they are written.
+function document.rests(made: Document, basis: Basis): { { section: string, text: string, from: { string } } }
+	local found: { { section: string, text: string, from: { string } } } = {}
+	for _, section in basis.sections do
+		for _, unit in marked.units(made[section] or "") do
+			local from = list.filter(unit.cites, function(id): boolean
+				return list.some(basis.sources, function(source): boolean
+					return source.id == id
+				end)
+			end)
+			table.insert(found, { section = section, text = unit.text, from = from })
+		end
+	end
+	return found
+end
+
+--- Returns a document as people read it: without marks, and with nothing in it that could do more than be read.
+function document.shown(made: Document, sections: { string }): Document
+	local out: Document = {}
+	for _, section in sections do
+		out[section] = marked.inert(marked.plain(made[section] or ""))
+	end
+	return out
+end
+
+return document

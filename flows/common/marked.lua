@@ -1,0 +1,243 @@
+--!strict
+--- Markdown with marks of where it comes from: behind what rests on something that was said stands its id (`[12]`, `[U7, P3]`). Its
+--- units are what is checked: a sentence, an item of a list, a row of a table. The marks are taken out before anybody reads it, and
+--- what could do more than be read is made harmless. Pure.
+
+local ledger = require("./ledger")
+local list = require("./list")
+local text = require("@nietz/text")
+
+local marked = {}
+
+--- One statement: its words without marks, what it cites, and as it stands in the Markdown.
+export type Unit = { text: string, cites: { string }, raw: string, line: string, is_row: boolean, is_alone: boolean }
+
+--- Returns the ids between two brackets, or nil where anything else stands there.
+local function ids_in(inner: string): { string }?
+	local found: { string } = {}
+	for token in string.gmatch(inner, "[^,;%s]+") do
+		local id = string.match(token, "^#?([UP]?%d+)$")
+		if id == nil then
+			return nil
+		end
+		table.insert(found, id :: string)
+	end
+	return if #found > 0 then found else nil
+end
+
+--- Returns the next mark of a line: where it begins and ends, and its ids. A link is none.
+local function next_mark(line: string, from: number): (number?, number?, { string }?)
+	local start = from
+	while true do
+		local first, last, inner = string.find(line, "%[([#%dUP,;%s]+)%]", start)
+		if first == nil or last == nil then
+			return nil, nil, nil
+		end
+		local ids = ids_in(inner :: string)
+		if ids ~= nil and string.sub(line, last + 1, last + 1) ~= "(" then
+			return first, last, ids
+		end
+		start = first + 1
+	end
+end
+
+--- What stands at the beginning of a line before its words.
+local BEGINNINGS = { "^%s*[%-%*%+]%s+%[[ xX]%]%s*", "^%s*[%-%*%+]%s+", "^%s*%d+[%.%)]%s+", "^%s*>+%s*", "^%s+" }
+
+--- Returns a line without its marks.
+local function plain_line(line: string): string
+	local out, from = "", 1
+	while true do
+		local first, last = next_mark(line, from)
+		if first == nil or last == nil then
+			return out .. string.sub(line, from)
+		end
+		out ..= string.sub(line, from, first - 1)
+		from = last + 1
+		local begins = string.find(out, "^%s*[|>%-%*%+%d%.%)]*%s*$") ~= nil
+		if begins then
+			from = (string.find(line, "%S", from) or #line + 1) :: number
+		elseif string.find(string.sub(line, from, from), "[%w%(\"'“*]") == nil then
+			out = string.gsub(out, "%s+$", "")
+			out ..= if string.sub(line, from, from) == "|" then " " else ""
+		end
+	end
+end
+
+--- Returns Markdown without its marks.
+function marked.plain(markdown: string): string
+	return text.trim(table.concat(list.map(text.lines(markdown), plain_line), "\n"))
+end
+
+--- Returns the ids that Markdown cites, each once.
+function marked.cites(markdown: string): { string }
+	local found: { string } = {}
+	local from = 1
+	while true do
+		local first, last, ids = next_mark(markdown, from)
+		if first == nil or last == nil then
+			return found
+		end
+		for _, id in ids :: { string } do
+			if table.find(found, id) == nil then
+				table.insert(found, id)
+			end
+		end
+		from = last + 1
+	end
+end
+
+local function is_row(line: string): boolean
+	return string.find(line, "^%s*|") ~= nil
+end
+
+--- Whether a line parts the head of a table from its rows.
+local function is_rule(line: string): boolean
+	return string.find(line, "^%s*|?[%s:|%-]+|[%s:|%-]*$") ~= nil and string.find(line, "%-") ~= nil
+end
+
+--- Returns the cells of a row.
+local function cells_of(line: string): { string }
+	local inner = string.gsub(string.gsub(text.trim(line), "^|", ""), "|$", "")
+	local kept = string.gsub(inner, "\\|", "\1")
+	return list.map(string.split(kept, "|"), function(cell): string
+		return text.trim((string.gsub(cell, "\1", "|")))
+	end)
+end
+
+--- Returns a line in which a mark behind the end of a sentence stands within it.
+local function marks_within(line: string): string
+	return (string.gsub(line, "([%.!%?]+[%*_]*)%s+(%[[#%dUP,;%s]+%])", " %2%1"))
+end
+
+--- Returns the units of Markdown, in order; the heads of tables are none.
+function marked.units(markdown: string): { Unit }
+	local found: { Unit } = {}
+	local lines = text.lines(markdown)
+	for index, line in lines do
+		local function add(raw: string, row: boolean, alone: boolean)
+			local words = text.trim((string.gsub(plain_line(raw), "%s+", " ")))
+			if string.find(words, "%w") ~= nil then
+				local unit = { text = words, cites = marked.cites(raw), raw = raw, line = line, is_row = row, is_alone = alone }
+				table.insert(found, unit)
+			end
+		end
+		if is_row(line) then
+			if not is_rule(line) and not is_rule(lines[index + 1] or "") then
+				add(text.trim(line), true, false)
+			end
+		else
+			local body, item = line, false
+			for _, pattern in BEGINNINGS do
+				local rest, count = string.gsub(body, pattern, "", 1)
+				item = item or (count > 0 and pattern ~= "^%s+")
+				body = rest
+			end
+			local sentences = ledger.sentences(marks_within(body))
+			for _, sentence in sentences do
+				add(sentence, false, not item and #sentences == 1)
+			end
+		end
+	end
+	return found
+end
+
+--- Returns the columns of the tables of Markdown, without their marks.
+function marked.columns(markdown: string): { { string } }
+	local found: { { string } } = {}
+	local open: { { string } } = {}
+	for _, line in text.lines(`{markdown}\n.`) do
+		if not is_row(line) then
+			table.move(open, 1, #open, #found + 1, found)
+			open = {}
+		elseif not is_rule(line) then
+			for at, cell in cells_of(plain_line(line)) do
+				open[at] = open[at] or {}
+				table.insert(open[at], cell)
+			end
+		end
+	end
+	return found
+end
+
+--- Returns how many words Markdown has, as a reader counts them.
+function marked.length(markdown: string): number
+	local count = 0
+	for word in string.gmatch(marked.plain(markdown), "%S+") do
+		count += if string.find(word, "[%w\128-\255]") ~= nil then 1 else 0
+	end
+	return count
+end
+
+--- Returns Markdown without a unit.
+function marked.without(markdown: string, unit: Unit): string
+	local lines: { string } = {}
+	local is_done = false
+	for _, line in text.lines(markdown) do
+		if is_done or line ~= unit.line then
+			table.insert(lines, line)
+			continue
+		end
+		is_done = true
+		local first, last = string.find(line, unit.raw, 1, true)
+		local rest = if first ~= nil and last ~= nil then string.sub(line, 1, first - 1) .. string.sub(line, last + 1) else ""
+		local bare = rest
+		for _, pattern in BEGINNINGS do
+			bare = string.gsub(bare, pattern, "", 1)
+		end
+		if string.find(bare, "%w") ~= nil and not unit.is_row then
+			table.insert(lines, (string.gsub(rest, "(%S)%s+", "%1 ")))
+		end
+	end
+	return table.concat(lines, "\n")
+end
+
+--- Returns a piece of a line, which is no code, so that it can only be read.
+local function inert_piece(piece: string): string
+	local out = string.gsub(piece, "!%[([^%]]*)%]%(([^%)]*)%)", "%1")
+	out = string.gsub(out, "%[([^%]]+)%]%(([^%)]*)%)", "%1 (%2)")
+	out = string.gsub(out, "!%[", "[")
+	return (string.gsub(out, "\\?<([%a/!%?])", "\\<%1"))
+end
+
+--- Returns a line so that it can only be read, with code in it as it is.
+local function inert_line(line: string): string
+	local parts = string.split(line, "`")
+	for index, part in parts do
+		if index % 2 == 1 or index == #parts then
+			parts[index] = inert_piece(part)
+		end
+	end
+	-- An open mark of code would take in what comes behind it.
+	return table.concat(parts, "`") .. (if #parts % 2 == 0 then "`" else "")
+end
+
+--- Returns Markdown of somebody's as a section of a document: it loads nothing, leads nowhere, has no heading, and ends where it ends.
+function marked.inert(markdown: string): string
+	local found: { string } = {}
+	local fence: string? = nil
+	for _, raw in text.lines((string.gsub(markdown, "[%z\1-\8\11-\31\127]", ""))) do
+		local mark = string.match(raw, "^%s*(```+)") or string.match(raw, "^%s*(~~~+)")
+		if fence ~= nil then
+			fence = if mark ~= nil and string.sub(mark :: string, 1, #fence) == fence then nil else fence
+			table.insert(found, raw)
+		elseif mark ~= nil then
+			fence = mark
+			table.insert(found, raw)
+		else
+			local heading = string.match(raw, "^%s*#+%s+(.-)%s*#*$")
+			local line = if heading ~= nil then "**" .. string.gsub(heading, "%*", "") .. "**" else raw
+			local is_bar = string.find(line, "^%s*[%-=_%*%s]+$") ~= nil and string.find(line, "[%-=_%*]") ~= nil
+			local defines = string.find(line, "^%s*%[[^%]]+%]:%s") ~= nil
+			if not is_bar then
+				table.insert(found, inert_line(if defines then "\\" .. text.trim(line) else line))
+			end
+		end
+	end
+	if fence ~= nil then
+		table.insert(found, fence)
+	end
+	return text.trim(table.concat(found, "\n"))
+end
+
+return marked

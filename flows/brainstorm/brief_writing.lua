@@ -49,7 +49,13 @@ local function basis_of(self: app.App): document.Basis
 		local is_asked = entry.kind ~= "step" or self.options.plan
 		return { id = tostring(entry.id), words = words_of(entry), wanted = is_theirs and is_asked }
 	end)
-	return { sources = sources, said = table.concat(lines, "\n"), gone = table.concat(gone, "\n"), sections = sections_of(self) }
+	return {
+		sources = sources,
+		said = table.concat(lines, "\n"),
+		gone = table.concat(gone, "\n"),
+		sections = sections_of(self),
+		title = self.doc.nietz.topic,
+	}
 end
 
 --- Returns ids as a prompt names them, of what is wanted or of what is not.

@@ -16,11 +16,12 @@ local document = {}
 --- The Markdown of each section, by its name.
 export type Document = { [string]: string }
 
---- Something that may be cited, and all that it says. What is `wanted` is told in any case.
+--- Something that may be cited, and all that it says. What is `wanted` is told in any case; without an id, anywhere.
 export type Source = { id: string, words: string, wanted: boolean }
 
---- What a document is checked by: what holds, all that was said and holds, what was taken back, and the sections in their order.
-export type Basis = { sources: { Source }, said: string, gone: string, sections: { string } }
+--- What a document is checked by: what holds, all that was said and holds, what was taken back, the sections in their order, and the
+--- title above them, whose names need not be told again.
+export type Basis = { sources: { Source }, said: string, gone: string, sections: { string }, title: string }
 
 --- A source that is not told: `lacks` is what of it no section has that cites it; where nothing cites it, nothing is in it.
 export type Missing = { source: Source, lacks: { string } }
@@ -70,7 +71,7 @@ end
 
 local function names_in(sources: { Source }): { [string]: boolean }
 	return document.names_of(list.map(sources, function(source): string
-		return source.words
+		return if source.wanted then source.words else ""
 	end))
 end
 
@@ -101,7 +102,7 @@ local function citing(made: Document, basis: Basis, id: string): string
 	local found: { string } = {}
 	for _, section in basis.sections do
 		local markdown = made[section] or ""
-		if table.find(marked.cites(markdown), id) ~= nil then
+		if id == "" or table.find(marked.cites(markdown), id) ~= nil then
 			table.insert(found, marked.plain(markdown))
 		end
 	end
@@ -119,7 +120,7 @@ function document.missing(made: Document, basis: Basis): { Missing }
 		elseif place == "" or similarity.shared_words(source.words, place) < SHARED * #similarity.words(source.words) then
 			table.insert(found, { source = source, lacks = {} })
 		else
-			local lacks = document.lacking(source.words, place, names)
+			local lacks = document.lacking(source.words, `{basis.title}\n{place}`, names)
 			if #lacks > 0 then
 				table.insert(found, { source = source, lacks = lacks })
 			end
@@ -131,7 +132,7 @@ end
 --- Returns what is told nowhere in a document: what nothing cites, and what has a figure or a name that stands in no section.
 function document.untold(made: Document, basis: Basis): { Source }
 	local names = names_in(basis.sources)
-	local all = marked.plain(document.whole(made, basis.sections))
+	local all = `{basis.title}\n{marked.plain(document.whole(made, basis.sections))}`
 	local found: { Source } = {}
 	for _, one in document.missing(made, basis) do
 		if #one.lacks == 0 or #document.lacking(one.source.words, all, names) > 0 then

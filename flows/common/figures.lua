@@ -306,29 +306,4 @@ function figures.summed(cells: { string }, known: { Figure }): { Figure }
 	return found
 end
 
---- Whether a day of the month is counted from one that is known (`date: 6 weeks before 11 February`). The counting is not done again.
-local function is_counted(value: number, sum: string, known: { Figure }): boolean
-	local counted = string.match(sum, "^%s*date:(.+)$")
-	if counted == nil or value > 31 then
-		return false
-	end
-	local used = figures.of(counted)
-	return #used > 0 and #figures.unsaid(counted, known) == 0
-end
-
---- Whether a figure is what a sum of known ones gives, but for rounding; a share may be told in percent.
-function figures.follows(written: string, sum: string, known: { Figure }): boolean
-	local first = figures.of(written)[1]
-	if first == nil then
-		return false
-	elseif is_counted(first.value, sum, known) then
-		return true
-	end
-	local found = figures.result(sum, known)
-	if found == nil then
-		return false
-	end
-	return is_near(first.value, found) or (string.find(sum, "%", 1, true) ~= nil and is_near(first.value, 100 * found))
-end
-
 return figures

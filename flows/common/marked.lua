@@ -116,7 +116,8 @@ function marked.units(markdown: string): { Unit }
 	local lines = text.lines(markdown)
 	for index, line in lines do
 		local function add(raw: string, row: boolean, alone: boolean)
-			local words = text.trim((string.gsub(plain_line(raw), "%s+", " ")))
+			local plain = if row then table.concat(cells_of(plain_line(raw)), " · ") else plain_line(raw)
+			local words = text.trim((string.gsub(plain, "%s+", " ")))
 			if string.find(words, "%w") ~= nil then
 				local unit = { text = words, cites = marked.cites(raw), raw = raw, line = line, is_row = row, is_alone = alone }
 				table.insert(found, unit)

@@ -1,16 +1,18 @@
 --!strict
---- The answer: the option with the most support by the figures of the debate, written for the person who asked. A moderator writes it,
---- reviewers look through it, it is mended once, and what still is missing or wrong the host places or takes out. Which turns a line
---- rests on is kept with it. Where nobody stands for an option, that there is no decision, and what would decide it.
+--- The answer: the option with the most support by the figures of the debate, written for the person who asked. A moderator writes it as
+--- Markdown, reviewers look through it, it is mended once, and what still is missing or wrong the host places or takes out. What each
+--- statement rests on is kept with it. Where nobody stands for an option, that there is no decision, and what would decide it.
 
 local agreement = require("./agreement")
 local app = require("./app")
 local composed = require("./composed")
 local dissent = require("./dissent")
+local document = require("../common/document")
 local draft = require("./draft")
 local json = require("@nietz/json")
 local known = require("./known")
 local list = require("../common/list")
+local marked = require("../common/marked")
 local mend = require("./mend")
 local persona_turns = require("./persona_turns")
 local screens = require("./screens")
@@ -21,6 +23,9 @@ local sources = require("./sources")
 local ui = require("@nietz/ui")
 
 local answer = {}
+
+--- What a moderator wrote; of a large mind its sections, too, with their marks.
+type Written = { decision: session.Decision, text: document.Document?, sections: { string }? }
 
 local function last_measure(self: app.App): agreement.Measure
 	local history = self.doc.metadata.measures
@@ -51,79 +56,49 @@ local function eligible_options(self: app.App): { string }
 	return found
 end
 
---- Returns the options of which the answer may say why they are not taken: a large mind may also name those that are gone, but for
---- those that were made one with another.
-local function rejectable(self: app.App, eligible: { string }, is_small: boolean): { string }
+--- Returns the options of which a small mind says why they are not taken.
+local function rejectable(self: app.App, eligible: { string }): { string }
 	local others: { string } = {}
 	for _, option in self.doc.metadata.options do
-		local is_there = not option.gone or (not is_small and option.into == nil)
-		if is_there and (#eligible > 1 or option.id ~= eligible[1]) then
+		if not option.gone and (#eligible > 1 or option.id ~= eligible[1]) then
 			table.insert(others, option.id)
 		end
 	end
 	return others
 end
 
---- Returns a function that makes the schema of a line with the ids that it rests on (`from`).
-local function line_shape(ids: { string }, is_small: boolean): (names: { string }, extra: session.Values) -> shape.Shape
-	local from = if is_small then shape.list({ enum = ids }, 1, 3) else shape.list(shape.text(2, 8), 0, 3)
-	return function(names: { string }, extra: session.Values): shape.Shape
-		local order, properties = table.clone(names), table.clone(extra)
-		table.insert(order, "from")
-		properties.from = from
-		return shape.object(order, properties)
+--- Returns the schema of an answer as a large mind writes it: what was taken back, and the Markdown of each section.
+local function written_schema(sections: { string }, options: { string }?): shape.Shape
+	local order = { "taken_back" }
+	local members: { [string]: shape.Shape } = { taken_back = known.TAKEN_BACK }
+	if options ~= nil then
+		table.insert(order, "option")
+		members.option = { enum = options }
 	end
-end
-
-local RESTS_ON = shape.list(shape.text(2), 0, 120)
-
---- Returns the schema of a decision: what is thought first comes first, what only remains comes last.
-local function decision_schema(self: app.App, ids: { string }, options: { string }, is_small: boolean): shape.Shape
-	local with_sources = line_shape(ids, is_small)
-	local function line(letters: number): shape.Shape
-		return with_sources({ "text" }, { text = shape.text(3, small.most(is_small, letters)) })
-	end
-	local others = rejectable(self, options, is_small)
-	local why = shape.text(3, small.most(is_small, 240))
-	local rejected = with_sources({ "option", "why" }, { option = { enum = others }, why = why })
-	local labelled = with_sources({ "label", "text" }, { label = shape.text(2), text = shape.text(2) })
-	local order = { "option", "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }
-	local members: { [string]: shape.Shape } = {
-		assumptions = shape.list(line(200), 0, if is_small then 4 else 3),
-		decision = line(300),
-		next_steps = shape.list(line(200), 1, if is_small then 5 else 7),
-		option = { enum = options },
-		rejected = shape.list(rejected, 0, #others),
-		tradeoffs = shape.list(line(240), 1, if is_small then 4 else 6),
-	}
-	if not is_small then
-		-- What is read first is written when all else is known.
-		order = {
-			"taken_back",
-			"option",
-			"reasons",
-			"sinks",
-			"tradeoffs",
-			"rejected",
-			"disputed",
-			"assumptions",
-			"open",
-			"next_steps",
-			"context",
-			"decision",
-			"glance",
-			"rests_on",
-			"figures",
-		}
-		members.taken_back, members.rests_on, members.figures = known.TAKEN_BACK, RESTS_ON, mend.FIGURES
-		members.reasons = shape.list(line(0), 1, 6)
-		members.sinks = shape.list(line(0), 1, 3)
-		members.disputed = shape.list(labelled, 0, 3)
-		members.context = line(0)
-		members.glance = shape.list(labelled, 3, 6)
-		members.open = shape.list(line(0), 0, 5)
+	for _, section in sections do
+		table.insert(order, section)
+		members[section] = shape.text(if section == "decision" then 1 else 0)
 	end
 	return shape.object(order, members)
+end
+
+--- Returns the schema of a decision as a small mind writes it, line by line.
+local function decision_schema(self: app.App, ids: { string }, options: { string }): shape.Shape
+	local from = shape.list({ enum = ids }, 1, 3)
+	local function line(letters: number): shape.Shape
+		return shape.object({ "text", "from" }, { text = shape.text(3, letters), from = from })
+	end
+	local others = rejectable(self, options)
+	local rejected =
+		shape.object({ "option", "why", "from" }, { option = { enum = others }, why = shape.text(3, 240), from = from })
+	return shape.object({ "option", "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }, {
+		assumptions = shape.list(line(200), 0, 4),
+		decision = line(300),
+		next_steps = shape.list(line(200), 1, 5),
+		option = { enum = options },
+		rejected = shape.list(rejected, 0, #others),
+		tradeoffs = shape.list(line(240), 1, 4),
+	})
 end
 
 --- Returns what is wrong with the rejected options, or nil: each option that is not chosen, and does not live on in
@@ -215,60 +190,54 @@ local function points_of(self: app.App, items: { app.Values }?): { sources.Point
 	return found
 end
 
---- Returns these points where a writer was asked for them; nil where there are none.
-local function some_points(self: app.App, items: { app.Values }?): { sources.Point }?
-	return if items ~= nil and #items > 0 then points_of(self, items) else nil
-end
-
 --- Returns how an option is carried, in words.
 local function standing_of(self: app.App): string
 	return agreement.summary(last_measure(self), self.doc.metadata.options, self.t)
 end
 
---- Returns what a large mind's answer rests on beside its lines.
-local function rests_on(value: app.Values): { session.Fact }
-	local found: { session.Fact } = json.array({} :: { session.Fact })
-	for _, line in value.rests_on or {} :: { string } do
-		table.insert(found, { text = app.to_line(line) })
+--- Returns what a large mind wrote, by section, and the decision that it is kept as; nil where its reply cannot be used.
+local function written(self: app.App, value: app.Values, option: string, made: app.Made?): Written
+	known.take_back(self, value.taken_back or {})
+	local sections: { string } = if option == agreement.UNDECIDED then draft.UNDECIDED else draft.DECIDED
+	local text: document.Document = {}
+	for _, section in sections do
+		text[section] = value[section] or ""
 	end
-	return found
+	local decided: session.Decision = { decision = { text = marked.plain(text.decision), from = json.array({}) }, option = option, made = made }
+	return { decision = decided, text = text, sections = sections }
 end
 
---- Writes down that nothing was decided. Returns the decision, or nil where the moderator's reply cannot be used.
-local function write_undecided(self: app.App): session.Decision?
+--- Writes down that nothing was decided, or nil where the moderator's reply cannot be used.
+local function write_undecided(self: app.App): Written?
 	local vars = { outcome = self.t(`outcome.{self.doc.metadata.outcome}`) }
 	local value, made = ask_moderator(self, "undecided", vars, function(is_small, ids)
-		local line = line_shape(ids, is_small)
-		local text = line({ "text" }, { text = shape.text(3, small.most(is_small, 240)) })
-		local order = { "because", "would_decide", "next_steps" }
-		local members: { [string]: shape.Shape } =
-			{ because = text, would_decide = shape.list(text, 1, 5), next_steps = shape.list(text, 1, 4) }
 		if not is_small then
-			order = { "taken_back", "because", "would_decide", "next_steps", "rests_on", "figures" }
-			members.taken_back, members.rests_on, members.figures = known.TAKEN_BACK, RESTS_ON, mend.FIGURES
+			return written_schema(draft.UNDECIDED)
 		end
-		return shape.object(order, members)
+		local from = shape.list({ enum = ids }, 1, 3)
+		local line = shape.object({ "text", "from" }, { text = shape.text(3, 240), from = from })
+		local members = { because = line, would_decide = shape.list(line, 1, 5), next_steps = shape.list(line, 1, 4) }
+		return shape.object({ "because", "would_decide", "next_steps" }, members)
 	end, function(): string?
 		return nil
 	end)
 	if value == nil then
 		return nil
+	elseif not app.is_small(self, self.moderator) then
+		return written(self, value, agreement.UNDECIDED, made)
 	end
-	known.take_back(self, value.taken_back or {})
 	local none: session.Decision = {
 		decision = sources.point(self, app.to_line(value.because.text), value.because.from),
 		option = agreement.UNDECIDED,
-		known = rests_on(value),
-		figures = mend.own_figures(value.figures or {}),
 		open = points_of(self, value.would_decide),
 		nextSteps = points_of(self, value.next_steps),
 		made = made,
 	}
-	return none
+	return { decision = none }
 end
 
---- Writes down what was decided. Returns the decision, or nil where the moderator's reply cannot be used.
-local function write_decision(self: app.App, options: { string }): session.Decision?
+--- Writes down what was decided, or nil where the moderator's reply cannot be used.
+local function write_decision(self: app.App, options: { string }): Written?
 	local recommended: { string } = {}
 	for _, position in last_measure(self).positions do
 		local turn = persona_turns.last_turn(self, position.name)
@@ -286,16 +255,20 @@ local function write_decision(self: app.App, options: { string }): session.Decis
 			" or "
 		),
 		recommended = recommended,
+		words = document.WORDS,
+		suggested = self.t("answer.suggested"),
 	}
-	local value, made = ask_moderator(self, "answer", vars, function(is_small, ids)
-		return decision_schema(self, ids, options, is_small)
+	local is_large = not app.is_small(self, self.moderator)
+	local value, made = ask_moderator(self, "answer", vars, function(_, ids)
+		return if is_large then written_schema(draft.DECIDED, options) else decision_schema(self, ids, options)
 	end, function(value: app.Values): string?
-		return rejection_fault(self, value)
+		return if is_large then nil else rejection_fault(self, value)
 	end)
 	if value == nil then
 		return nil
+	elseif is_large then
+		return written(self, value, value.option, made)
 	end
-	known.take_back(self, value.taken_back or {})
 	local rejected: { sources.Point } = json.array({} :: { sources.Point })
 	for _, item in value.rejected do
 		local point = sources.point(self, app.to_line(item.why), item.from)
@@ -305,21 +278,13 @@ local function write_decision(self: app.App, options: { string }): session.Decis
 	local decided: session.Decision = {
 		decision = sources.point(self, app.to_line(value.decision.text), value.decision.from),
 		option = value.option,
-		known = rests_on(value),
-		figures = mend.own_figures(value.figures or {}),
-		glance = some_points(self, value.glance),
-		sinks = some_points(self, value.sinks),
-		context = if value.context then points_of(self, { value.context }) else nil,
-		disputed = some_points(self, value.disputed),
-		reasons = some_points(self, value.reasons),
 		tradeoffs = points_of(self, value.tradeoffs),
 		assumptions = points_of(self, value.assumptions),
 		rejected = rejected,
-		open = some_points(self, value.open),
 		nextSteps = points_of(self, value.next_steps),
 		made = made,
 	}
-	return decided
+	return { decision = decided }
 end
 
 --- Makes an answer whole that no large mind wrote: what was assumed, what is open, and all that the user said, in their words.
@@ -336,34 +301,45 @@ local function fill(self: app.App, made: session.Decision)
 		end
 	end
 	made.open = if #open > 0 then json.array(open) else nil
-	made.known = json.array(known.in_their_words(self, known.missing(self, {})))
+	made.known = json.array(known.in_their_words(self))
 end
 
 --- Sums up the debate and records the answer as a proposal. Where the moderator's reply cannot be used, the answer is composed
 --- from the positions and from what was said, and says so: a bad reply loses no council.
 function answer.propose(self: app.App)
 	local last = last_measure(self)
-	local written: session.Decision?
+	local reply: Written?
 	local options: { string } = {}
 	if agreement.is_undecided(last) then
-		written = write_undecided(self)
+		reply = write_undecided(self)
 	else
 		options = eligible_options(self)
-		written = write_decision(self, options)
+		reply = write_decision(self, options)
 	end
-	local made: session.Decision = written
-		or (if #options == 0 then composed.undecided(self) else composed.decision(self, options[1], last))
-	local is_written = written ~= nil and not app.is_small(self, self.moderator)
+	local made: session.Decision = if reply ~= nil
+		then reply.decision
+		elseif #options == 0 then composed.undecided(self)
+		else composed.decision(self, options[1], last)
+	local text: document.Document?, sections: { string } = nil, {}
+	if reply ~= nil and reply.text ~= nil then
+		text, sections = reply.text, reply.sections or {}
+	end
 	if made.composed then
 		ui.say(self.t("answer.composed"))
 	end
-	if not is_written then
+	if text == nil then
 		fill(self, made)
 	end
-	app.tell(self, `# The answer as it would go out\n\n{draft.told(self, made)}`)
+	local told = if text ~= nil then draft.told(text, sections) else composed.told(self, made)
+	app.tell(self, `# The answer as it would go out\n\n{told}`)
 	local review = dissent.review(self, last, made)
-	if is_written then
-		draft.close(self, made, mend.once(self, made, review.holes))
+	if text ~= nil then
+		local basis = draft.basis(self, sections)
+		local reports = list.map(review.reports, function(report): { name: string, text: string }
+			return { name = report.from[1].name, text = dissent.report_text(self, report) }
+		end)
+		local mended = mend.once(self, made, text, basis, { holes = review.holes, reports = reports })
+		draft.keep(self, made, draft.close(self, mended, basis), basis)
 	else
 		mend.leave_open(made, review.holes)
 	end
@@ -371,7 +347,6 @@ function answer.propose(self: app.App)
 	for _, part in { "tradeoffs", "rejected", "nextSteps", "assumptions" } do
 		values[part] = values[part] or json.array({})
 	end
-	made.figures = if #(made.figures or {}) > 0 then made.figures else nil
 	local carried = agreement.carried(last, made.option)
 	made.confidence, made.carried = carried.confidence, carried
 	made.minorityReports, made.carriedAllTheSame = review.reports, review.carried

@@ -109,4 +109,20 @@ function composed.undecided(self: app.App): any
 	}
 end
 
+--- The lists of an answer that no large mind wrote.
+local LISTS = { "reasons", "tradeoffs", "rejected", "assumptions", "open", "nextSteps", "known" }
+
+--- Returns an answer that no large mind wrote as who reviews it reads it: line by line.
+function composed.told(self: app.App, made: session.Decision): string
+	local values: app.Values = made :: any
+	local lines: { string } = { `decision: {made.decision.text}` }
+	for _, name in LISTS do
+		for place, point in (values[name] or {}) :: { session.Point } do
+			local head = if point.option ~= nil then `"{app.option_name(self, point.option)}": ` else ""
+			table.insert(lines, `{name} {place}: {head}{point.text}`)
+		end
+	end
+	return table.concat(lines, "\n")
+end
+
 return composed

@@ -1,9 +1,8 @@
 --!strict
---- What the user said and still holds, and whether a record tells it, anywhere in it: so nothing that was said is lost, and nothing
---- that was taken back comes back. What no line tells is placed in the user's words, without what was taken back of them.
+--- What the user said and still holds, sentence by sentence, without what was taken back of it: so nothing that was said is lost, and
+--- nothing that was taken back comes back.
 
 local app = require("./app")
-local figures = require("../common/figures")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
 local session = require("./session")
@@ -18,12 +17,6 @@ export type Fact = session.Fact
 export type Clause = { text: string, within: string }
 
 local KINDS = { "context", "answer", "remark", "fact" }
---- From this share of its words on a clause is told by one line, or by two; where it has figures, and they are told with words of it,
---- less is enough.
-local TOLD = { one = 0.8, two = 0.9 }
-local TOLD_WITH_FIGURES = { one = 0.4, two = 0.6 }
---- Up to how many letters a sentence is placed whole, where some of it is told already: a piece of it could not be read alone.
-local SHORT = 140
 --- What a piece begins or ends with once something was cut out of it.
 local LOOSE = { "^[%s,;:%.]+", "[%s,;:]+$", "^and%s+", "^but%s+", "^et%s+", "^mais%s+", "%s+and$", "%s+but$", "%s+et$", "%s+mais$" }
 
@@ -274,121 +267,30 @@ function known.said(self: app.App): string
 	return table.concat(lines, "\n")
 end
 
---- Returns all figures that may stand in an answer as they are.
-function known.figures(self: app.App): { figures.Figure }
-	return figures.of(known.said(self))
-end
+--- A sentence of the user's that holds, and the id of what it was said in; none where it stands in the request.
+export type Sentence = { id: string, text: string }
 
---- The lines of a record, prepared for many questions.
-export type Record = { { stems: similarity.Stems, figures: { figures.Figure } } }
-
-function known.record(lines: { string }): Record
-	return list.map(lines, function(line: string): any
-		return { stems = similarity.stems(line), figures = figures.of(line) }
-	end)
-end
-
---- Returns the names of a clause as stems: its words with a capital letter, but for the first.
-local function names_of(clause: string): { string }
-	local found: { string } = {}
-	for word in string.gmatch(clause, '[%s%(%-"](%u[%w\128-\255]+)') do
-		for _, stem in similarity.stems(word).list do
-			table.insert(found, stem)
-		end
-	end
-	return found
-end
-
---- Whether all names of a clause stand in these lines.
-function known.names_are_told(clause: string, lines: { string }): boolean
-	local stems = similarity.stems(table.concat(lines, "\n"))
-	return not list.some(names_of(clause), function(name): boolean
-		return stems.set[name] == nil
-	end)
-end
-
---- Returns the figures of a clause that a record must tell: not those of what was taken back, which later words may still name.
-function known.wanted_figures(self: app.App, clause: string): { figures.Figure }
-	local gone = figures.of(table.concat(known.taken_back(self), "\n"))
-	return list.filter(figures.of(clause), function(figure): boolean
-		return figure.value >= figures.LEAST and not list.some(gone, function(other): boolean
-			return other.value == figure.value
-		end)
-	end)
-end
-
---- Whether a record tells a clause: all its names, all its figures, each in a line that is about the same, and most of its words, in
---- one line or in two.
-function known.is_told(self: app.App, clause: string, record: Record): boolean
-	-- Figures are looked for by their values.
-	local own = similarity.stems((string.gsub(clause, "%d[%w%.,]*", " ")))
-	local wanted = known.wanted_figures(self, clause)
-	local names = names_of(clause)
-	local most: { { string } } = {}
-	for _, line in record do
-		local shared = list.filter(own.list, function(stem): boolean
-			return line.stems.set[stem] == true
-		end)
-		table.insert(most, shared)
-		if #shared > 0 or #own.list == 0 then
-			wanted = list.filter(wanted, function(figure): boolean
-				return not list.some(line.figures, function(other): boolean
-					return other.value == figure.value
-				end)
-			end)
-		end
-		names = list.filter(names, function(name): boolean
-			return line.stems.set[name] == nil
-		end)
-	end
-	if #wanted > 0 or #names > 0 then
-		return false
-	end
-	table.sort(most, function(one, other): boolean
-		return #one > #other
-	end)
-	local both: { [string]: boolean } = {}
-	local count = 0
-	for index = 1, math.min(2, #most) do
-		for _, stem in most[index] do
-			count += if both[stem] then 0 else 1
-			both[stem] = true
-		end
-	end
-	local needed = if #figures.of(clause) > 0 then TOLD_WITH_FIGURES else TOLD
-	local first = if most[1] ~= nil then #most[1] else 0
-	return first >= needed.one * #own.list or count >= needed.two * #own.list
-end
-
---- Returns what the user said that no line of a record tells.
-function known.missing(self: app.App, lines: { string }): { Clause }
-	local record = known.record(lines)
-	return list.filter(known.clauses(self), function(clause): boolean
-		return not known.is_told(self, clause.text, record)
-	end)
-end
-
---- Returns facts in the user's words for what is missing: a sentence whole where little of it is told or it is short.
-function known.in_their_words(self: app.App, missing: { Clause }): { Fact }
-	local counts: { [string]: number } = {}
+--- Returns the sentences of the user that hold and say something, without what was taken back of them.
+function known.sentences(self: app.App): { Sentence }
+	local found: { Sentence } = {}
+	local seen: { [string]: boolean } = {}
 	for _, clause in known.clauses(self) do
-		counts[clause.within] = (counts[clause.within] or 0) + 1
-	end
-	local open: { [string]: number } = {}
-	for _, clause in missing do
-		open[clause.within] = (open[clause.within] or 0) + 1
-	end
-	local found: { Fact } = {}
-	local placed: { [string]: boolean } = {}
-	for _, clause in missing do
-		local is_whole = 2 * open[clause.within] >= (counts[clause.within] or 1) or #clause.within <= SHORT
-		local words = if is_whole then clause.within else clause.text
-		if not placed[words] then
-			placed[words] = true
-			table.insert(found, { text = (string.gsub(words, "[,;:]$", "")) })
+		if not seen[clause.within] then
+			seen[clause.within] = true
+			local entry = list.find(self.book.entries, function(one): boolean
+				return string.find(one.text, clause.within, 1, true) ~= nil
+			end)
+			table.insert(found, { id = if entry ~= nil then `U{entry.id}` else "", text = clause.within })
 		end
 	end
 	return found
+end
+
+--- Returns what the user said and holds as facts in their words.
+function known.in_their_words(self: app.App): { Fact }
+	return list.map(known.sentences(self), function(sentence): Fact
+		return { text = (string.gsub(sentence.text, "[,;:]$", "")) }
+	end)
 end
 
 return known

@@ -42,7 +42,7 @@ end
 --- Whether the answer says what it costs and what it rests on.
 local function has_tradeoffs(run: nietz.Recorded): boolean
 	local decision = decision_of(run)
-	return decision ~= nil and #(decision.tradeoffs or {}) > 0
+	return decision ~= nil and (#(decision.tradeoffs or {}) > 0 or #(decision.sections or {}) > 1)
 end
 
 local function is_written(run: nietz.Recorded): boolean

@@ -141,9 +141,13 @@ local function vars_of(self: Source): app.Values
 		glance = rows_of(list.map(made.glance or {} :: { session.Point }, line_of)),
 		in_short = self.t("heading.glance"),
 		origin = origin(self),
+		written = made.sections or {},
 		parts = parts_of(function(field): { Line }
 			local points: { session.Point } = (made :: app.Values)[field] or {}
-			if field == "holes" then
+			-- In what a large mind wrote dissent is told where it belongs.
+			if made.sections ~= nil then
+				return {}
+			elseif field == "holes" then
 				return refused_lines(self.t, made)
 			end
 			return list.map(points, if field == "minorityReports" then report_of else line_of)
@@ -151,9 +155,18 @@ local function vars_of(self: Source): app.Values
 	}
 end
 
+--- The headings of sections that a large mind wrote, where they are not called as they are.
+local HEADINGS: { [string]: string } = { table = "" }
+
 --- Returns the sections of a screen that have anything in them, in order.
 local function sections_of(t: translations.Translate, vars: app.Values): { app.Values }
 	local found: { app.Values } = {}
+	for _, section in vars.written do
+		local name = HEADINGS[section.name] or section.name
+		local title = if name == "open" and vars.undecided then "would_decide" else name
+		local item = { text = section.text, head = "" }
+		table.insert(found, { title = if title == "" then "" else t(`heading.{title}`), style = "text", items = { item } })
+	end
 	for _, part in PARTS do
 		local items = vars.parts[part.heading]
 		if #items > 0 then
@@ -171,20 +184,17 @@ function screens.answer(self: Source): string
 	return clean(template.render("./screens/answer.md", vars))
 end
 
---- The longest request that a record repeats, in letters; a longer one is what the record rests on.
-local REQUEST = 300
+--- Up to how many letters the question itself is the title of a record; of a longer one, what it is about.
+local QUESTION = 140
 
 --- Returns the record of a decision, in the form of an ADR, from a session.
 function screens.record(doc: session.Session, t: translations.Translate): string
 	local vars = vars_of({ doc = doc, t = t })
-	vars.heading, vars.title = vars.title, doc.metadata.topic or doc.requestText
+	local is_short = #doc.requestText <= QUESTION
+	vars.title = if is_short then doc.requestText else doc.metadata.topic or doc.requestText
 	vars.date = string.sub(doc.updatedAt, 1, 10)
-	vars.status = t(if doc.status == "completed" and not vars.undecided then "record.accepted" else "record.open")
-	vars.request = if #doc.requestText <= REQUEST then doc.requestText else ""
-	vars.l = {
-		session = t("record.session"),
-		request = t("record.request"),
-	}
+	vars.status = t(if doc.status == "completed" and not vars.undecided then "record.recommended" else "record.open")
+	vars.l = { session = t("record.session") }
 	vars.session = doc.sessionId
 	vars.sections = sections_of(t, vars)
 	return clean(template.render("./screens/record.md", vars)) .. "\n"
@@ -211,6 +221,7 @@ function screens.anonymous(t: translations.Translate, value: app.Values): string
 		glance = rows_of(lines_of("glance")),
 		in_short = t("heading.glance"),
 		origin = "",
+		written = {},
 		parts = parts_of(lines_of),
 	}
 	vars.sections = sections_of(t, vars)
@@ -260,6 +271,22 @@ function screens.judged(self: app.App): string
 	local objections = lines(made.minorityReports)
 	for _, line in lines(made.disputed) do
 		table.insert(objections, line)
+	end
+	if made.sections ~= nil then
+		local written = list.map(made.sections, function(section): session.Section
+			return { name = section.name, text = plain(section.text) }
+		end)
+		local vars = {
+			title = self.t("heading.decision"),
+			composed = "",
+			decision = { text = plain(made.decision.text) },
+			written = written,
+			parts = parts_of(function(): { Line }
+				return {}
+			end),
+		} :: app.Values
+		vars.sections = sections_of(self.t, vars)
+		return clean(template.render("./screens/answer.md", vars))
 	end
 	local judged: app.Values = { decision = plain(made.decision.text), glance = lines(made.glance), objections = objections }
 	local values: app.Values = made :: any

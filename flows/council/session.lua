@@ -114,13 +114,17 @@ export type Point = {
 export type Fact = { text: string, quote: string? }
 --- A hole that somebody found in the answer, and what came of it: `mended`, `open` (it stands among what is open) or `refused`, and why.
 export type Hole = { name: string, text: string, how: string, why: string? }
---- A figure that nobody said: the sum of said ones that gives it, or that it is proposed.
-export type OwnFigure = { figure: string, how: string }
+--- A section that a large mind wrote, in Markdown, and what a statement of one rests on.
+export type Section = { name: string, text: string }
+export type Rest = { section: string, text: string, from: { From }, facts: { number }?, cites: { string }? }
 export type Carried = { by: number, of: number, confidence: number, percent: number }
 export type Decision = {
 	option: string,
 	decision: Point,
 	composed: boolean?,
+	--- Of a large mind: all below the decision, as it is read, and what of it rests on what.
+	sections: { Section }?,
+	rests: { Rest }?,
 	--- The table at the top, what would sink it, and where the person who asked stands.
 	glance: { Point }?,
 	sinks: { Point }?,
@@ -139,10 +143,8 @@ export type Decision = {
 	carriedAllTheSame: { Point }?,
 	confidence: number?,
 	carried: Carried?,
-	--- What reviewers found, figures of the answer's own, and what the user said that the answer leaves out, with why.
+	--- What reviewers found.
 	holes: { Hole }?,
-	figures: { OwnFigure }?,
-	leftOut: { { text: string, why: string } }?,
 	made: Made?,
 }
 --- Who stands where after a cycle.

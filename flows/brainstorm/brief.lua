@@ -30,9 +30,8 @@ local journals = documents.collection("journals")
 function brief.render(self: app.App, made: brief_document.Brief): string
 	local vars = brief_sections.of(self, made)
 	local own = self.options.form_text
-	local rendered = text.trim(
-		if own ~= nil then template.text(own, vars) else template.render(`./screens/brief/{self.options.format}.md`, vars)
-	)
+	local rendered =
+		text.trim(if own ~= nil then template.text(own, vars) else template.render(`./screens/brief/{self.options.format}.md`, vars))
 	local missing = brief_sections.missing(rendered, made)
 	if own == nil or #missing == 0 then
 		return rendered

@@ -19,8 +19,7 @@ local SAME, FEWEST = 0.75, 3
 local LONGER = 1.3
 
 --- The sections whose items are statements, the one that keeps a statement first.
-local STATEMENTS =
-	{ "decisions", "constraints", "goals", "out", "scope", "users", "contested", "open", "risks", "steps", "facts", "ideas" }
+local STATEMENTS = { "decisions", "constraints", "goals", "out", "scope", "users", "contested", "open", "risks", "steps", "facts", "ideas" }
 
 --- Whether an entry can be read without what it answers: it is no question with its answer behind it, and no word or two.
 function brief_check.stands_alone(entry: ledger.Entry): boolean

@@ -24,7 +24,8 @@ local function is_common(value: number): boolean
 end
 
 --- Figures as they are written: hours (33 h 45), with parted thousands, times of the clock (13:15), others.
-local WRITTEN = "[0-9]{1,3}[ \u{a0}\u{202f}]?h[ \u{a0}\u{202f}]?[0-5][0-9]\\b|[0-9]{1,3}(?:[ \u{a0}\u{202f}'][0-9]{3})+\\b|[0-9]{1,2}:[0-5][0-9]\\b|[0-9]+(?:[.,][0-9]+)*"
+local WRITTEN =
+	"[0-9]{1,3}[ \u{a0}\u{202f}]?h[ \u{a0}\u{202f}]?[0-5][0-9]\\b|[0-9]{1,3}(?:[ \u{a0}\u{202f}'][0-9]{3})+\\b|[0-9]{1,2}:[0-5][0-9]\\b|[0-9]+(?:[.,][0-9]+)*"
 
 --- Returns the value of a written figure: a mark before three digits parts thousands, any other is a decimal one. A time of the
 --- clock is in hours.

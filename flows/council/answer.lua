@@ -89,8 +89,7 @@ local function decision_schema(self: app.App, ids: { string }, options: { string
 		return shape.object({ "text", "from" }, { text = shape.text(3, letters), from = from })
 	end
 	local others = rejectable(self, options)
-	local rejected =
-		shape.object({ "option", "why", "from" }, { option = { enum = others }, why = shape.text(3, 240), from = from })
+	local rejected = shape.object({ "option", "why", "from" }, { option = { enum = others }, why = shape.text(3, 240), from = from })
 	return shape.object({ "option", "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }, {
 		assumptions = shape.list(line(200), 0, 4),
 		decision = line(300),
@@ -203,7 +202,8 @@ local function written(self: app.App, value: app.Values, option: string, made: a
 	for _, section in sections do
 		text[section] = value[section] or ""
 	end
-	local decided: session.Decision = { decision = { text = marked.plain(text.decision), from = json.array({}) }, option = option, made = made }
+	local decided: session.Decision =
+		{ decision = { text = marked.plain(text.decision), from = json.array({}) }, option = option, made = made }
 	return { decision = decided, text = text, sections = sections }
 end
 

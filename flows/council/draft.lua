@@ -199,10 +199,7 @@ function draft.keep(self: app.App, made: session.Decision, answer: document.Docu
 	for _, rest in document.rests(answer, basis) do
 		local point = sources.point(self, rest.text, rest.from)
 		if #point.from > 0 or point.facts ~= nil or point.cites ~= nil then
-			table.insert(
-				rests,
-				{ section = rest.section, text = point.text, from = point.from, facts = point.facts, cites = point.cites }
-			)
+			table.insert(rests, { section = rest.section, text = point.text, from = point.from, facts = point.facts, cites = point.cites })
 		end
 	end
 	made.rests = rests

@@ -74,6 +74,20 @@ fn lengthen(value: &mut Value, name: &str) {
     }
 }
 
+/// How many letters the sections of an answer have beside what is told of the facts.
+const SECTIONS: [(&str, usize); 10] = [
+    ("why", 1100),
+    ("weighed", 1100),
+    ("dissent", 700),
+    ("change", 400),
+    ("assumptions", 400),
+    ("open", 600),
+    ("steps", 1000),
+    ("sinks", 600),
+    ("table", 300),
+    ("decision", 200),
+];
+
 /// Gives a list so many items like its first one.
 fn repeat(value: &mut Value, name: &str, count: usize) {
     if let Some(first) = value[name].get(0).cloned() {
@@ -83,9 +97,8 @@ fn repeat(value: &mut Value, name: &str, count: usize) {
 
 /// Ten facts of the user's in one line, as an answer tells them: merged.
 fn merged(first: usize) -> String {
-    let numbers: Vec<String> = (first..first + 10).map(|number| number.to_string()).collect();
-    let numbers = numbers.join(", ");
-    format!("Facts of deploys: teams {numbers} deploy {numbers} times a month.")
+    let list = |before: &str| (first..first + 10).map(|number| format!("{before}{number}")).collect::<Vec<_>>().join(", ");
+    format!("Facts of deploys: teams {} deploy {} times a month [{}].", list(""), list(""), list("U"))
 }
 
 /// A reply as long as a strong model's: the answer tells all of the user's facts, merged, is looked through and mended, and the plain
@@ -108,9 +121,18 @@ fn prolix(brain: &Brain, facts: usize, request: &Request) -> Response {
             value[name] = vec![one; 2].into();
         }
     }
-    lengthen(&mut value, "");
-    if value["rests_on"].is_array() {
-        value["rests_on"] = (0..facts / 10).map(|line| json!(merged(10 * line + 1))).collect();
+    if value["weighed"].is_string() {
+        for (name, count) in SECTIONS {
+            let text = value[name].as_str().unwrap_or_default();
+            value[name] = json!(format!("{text}\n\n{}", letters(count)));
+        }
+        let told: Vec<String> = (0..facts / 10).map(|line| merged(10 * line + 1)).collect();
+        value["context"] = json!(told.join(" "));
+    } else {
+        lengthen(&mut value, "");
+        if value["rests_on"].is_array() {
+            value["rests_on"] = (0..facts / 10).map(|line| json!(merged(10 * line + 1))).collect();
+        }
     }
     let text = value.to_string();
     let output = text.len() as u64 / 4;

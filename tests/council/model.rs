@@ -71,11 +71,10 @@ impl Default for Brain {
             hole: "",
             alike: |_| json!([]),
             mend: |_, ids| {
-                let holes = ids.iter().filter(|id| id.starts_with('H'));
-                let settled: Vec<Value> = holes.map(|id| json!({"id": id, "how": "mended", "words": ""})).collect();
-                let change = json!({"part": "next_steps", "line": 0, "text": "Ask for a way out."});
-                let changes = if settled.is_empty() { json!([]) } else { json!([change]) };
-                json!({"changes": changes, "figures": [], "settled": settled})
+                let holes: Vec<Value> = ids.iter().map(|id| json!({"id": id, "how": "mended", "why": ""})).collect();
+                let steps = format!("{STEPS}\n| Ask for a way out | Ann *(suggested)* | May *(suggested)* |");
+                let changes = if holes.is_empty() { json!([]) } else { json!([{"section": "steps", "text": steps}]) };
+                json!({"changes": changes, "holes": holes})
             },
             worth: "council",
             judge: |_, _| "equal",
@@ -162,17 +161,22 @@ impl Brain {
         } else if has("one") {
             json!({"one": (self.alike)(&request.prompt())})
         } else if has("changes") {
-            let ids =
-                properties["settled"]["items"]["properties"]["id"]["enum"].as_array().cloned().unwrap_or_default();
+            let ids = properties["holes"]["items"]["properties"]["id"]["enum"].as_array().cloned().unwrap_or_default();
             let ids: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
-            (self.mend)(&request.prompt(), &ids)
-        } else if has("would_decide") {
-            let line = |text: &str| json!({"text": text, "from": ["P1"]});
-            let mut value = json!({"because": line("Nobody has counted the outages."), "would_decide": [line("A month of outages, counted.")], "next_steps": [line("Count them.")]});
-            if has("rests_on") {
-                (value["rests_on"], value["figures"], value["taken_back"]) = (json!([]), json!([]), json!([]));
+            let mut value = (self.mend)(&request.prompt(), &ids);
+            if ids.is_empty() && value.is_object() {
+                value.as_object_mut().expect("an object").remove("holes");
             }
             value
+        } else if has("would_decide") {
+            let line = |text: &str| json!({"text": text, "from": ["P1"]});
+            json!({"because": line("Nobody has counted the outages."), "would_decide": [line("A month of outages, counted.")], "next_steps": [line("Count them.")]})
+        } else if has("weighed") {
+            written(properties, request)
+        } else if has("open") && has("taken_back") {
+            json!({"taken_back": [], "decision": "Nobody has counted the outages [P1].", "open": "- A month of outages, counted.",
+                   "steps": "| What | Who | By |\n|---|---|---|\n| Count them | Ann | this week |\n\n*Owners and dates are suggested.*",
+                   "context": ""})
         } else if has("option") {
             answer(properties, request)
         } else if has("decision") {
@@ -288,32 +292,48 @@ fn is_of_another(request: &Request, name: &str, id: &str) -> bool {
     turn.is_none_or(|turn| !turn.starts_with(name))
 }
 
+/// The steps of an answer.
+pub(super) const STEPS: &str = "| What | Who | By |\n|---|---|---|\n| Write the contract tests | The team | May *(suggested)* |";
+
+/// An answer of a large mind: Markdown by sections, with marks of the last point.
+fn written(properties: &Value, request: &Request) -> Value {
+    let conversation = whole(request);
+    let points = points(&conversation);
+    let last = points.last().expect("somebody said something");
+    let name = regex::Regex::new(r#"(?m)^- [A-Z] \("(.*?)"\): "#).expect("a regular expression");
+    let mut names: Vec<&str> = name.captures_iter(&conversation).map(|found| found.get(1).expect("it").as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let rows: Vec<String> = names.iter().map(|name| format!("| {name} | It begins sooner | It only moves the problem [{last}] |")).collect();
+    json!({
+        "taken_back": [], "option": properties["option"]["enum"][0],
+        "why": format!("- The tests pin what both sides mean [{last}]."),
+        "weighed": format!("| Option | For | Against |\n|---|---|---|\n{}", rows.join("\n")),
+        "dissent": format!("QA Engineer counts nights, others do not [{last}]."),
+        "change": "A month of deploys with the time each of them took.",
+        "assumptions": format!("- Two people can work on nothing else [{last}]."),
+        "open": "", "steps": STEPS,
+        "sinks": format!("- The tests are red in May: then stop [{last}]."),
+        "context": "Billing goes down with the rest.",
+        "table": "| In short | |\n|---|---|\n| Who | The team |",
+        "decision": format!("Split billing out, behind contract tests [{last}]."),
+    })
+}
+
+/// An answer of a small mind, line by line.
 fn answer(properties: &Value, request: &Request) -> Value {
     let option = &properties["option"]["enum"][0];
-    let listed = properties["decision"]["properties"]["from"]["items"]["enum"].clone();
-    let ids = if listed.is_null() { json!(points(&whole(request))) } else { listed };
+    let ids = &properties["decision"]["properties"]["from"]["items"]["enum"];
     let last = ids.as_array().and_then(|ids| ids.last()).expect("somebody said something");
     let all = properties["rejected"]["items"]["properties"]["option"]["enum"].as_array().expect("options");
     let rejected = all.iter().filter(|other| *other != option);
     let rejected: Vec<Value> =
         rejected.map(|other| json!({"option": other, "why": "It only moves the problem.", "from": [ids[0]]})).collect();
-    let mut value = json!({
+    json!({
         "option": option, "decision": {"text": "Split billing out, behind contract tests.", "from": [ids[0], last]},
         "tradeoffs": [{"text": "Two deployments instead of one.", "from": [last]}],
         "assumptions": [{"text": "Two people can work on nothing else.", "from": [ids[0]]}],
         "rejected": rejected,
         "next_steps": [{"text": "Write the contract tests.", "from": [ids[0]]}],
-    });
-    if !properties["rests_on"].is_null() {
-        (value["rests_on"], value["taken_back"], value["figures"], value["open"]) =
-            (json!([]), json!([]), json!([]), json!([]));
-        value["reasons"] = json!([{"text": "The tests pin what both sides mean.", "from": [last]}]);
-        value["sinks"] = json!([{"text": "The tests are red in May: then stop.", "from": [last]}]);
-        value["disputed"] = json!([{"label": "One deployment or two", "text": "QA Engineer counts nights, others do not.", "from": [last]}]);
-        value["context"] = json!({"text": "Billing goes down with the rest.", "from": []});
-        let row = |label: &str, text: &str| json!({"label": label, "text": text, "from": []});
-        value["glance"] =
-            json!([row("Cost", "Two people"), row("Who", "The team | its lead"), row("When", "This quarter")]);
-    }
-    value
+    })
 }

@@ -58,36 +58,43 @@ fn read(conversation: &str) -> Vec<String> {
     all.filter(|clause| !struck.iter().any(|words| clause.contains(words) || words.contains(clause.as_str()))).collect()
 }
 
-/// A text of whole clauses that fits; all of them where nothing limits it.
-fn packed(clauses: &mut std::vec::IntoIter<String>, schema: &Value) -> String {
-    let most = schema["maxLength"].as_u64().unwrap_or(200) as usize;
-    let mut line = String::from("And so");
-    while let Some(next) =
-        clauses.as_slice().first().filter(|next| line.chars().count() + next.chars().count() + 2 < most)
-    {
-        line = format!("{line}, {next}");
-        clauses.next();
-    }
-    line
+/// How it mends an answer: of what is told nowhere it adds a third and passes over the others; with a figure that nobody said.
+fn mended(prompt: &str) -> Value {
+    let missing = Regex::new(r"(?m)^- \[(U\d+)\] (?:\(lacks .*?\) )?(.*)$").expect("it is one");
+    let told: Vec<String> = missing
+        .captures_iter(prompt)
+        .step_by(3)
+        .map(|found| format!("- {} [{}]", &found[2], &found[1]))
+        .collect();
+    json!({"changes": [{"section": "assumptions", "text": told.join("\n")},
+                       {"section": "steps", "text": "- They pay 123,456 for it."}],
+           "holes": [{"id": "H1", "how": "mended", "why": ""}]})
 }
 
-/// How it mends an answer: of what is told nowhere it adds a third, passes over a third, and of a third says that it is told, by words
-/// that stand nowhere; with a figure that nobody said.
-fn mended(prompt: &str) -> Value {
-    let fault = Regex::new(r#"(?m)^(F\d+): No line seems to tell "(.*?)"(?: \(of|,|$)"#).expect("it is one");
-    let mut value = json!({"changes": [{"part": "next_steps", "line": 0, "text": "They pay 123,456 for it."}], "figures": [], "settled": []});
-    for (place, found) in fault.captures_iter(prompt).enumerate() {
-        let mut add = |name: &str, item: Value| value[name].as_array_mut().expect("a list").push(item);
-        match place % 3 {
-            0 => {
-                add("changes", json!({"part": "rests_on", "line": 0, "text": &found[2]}));
-                add("settled", json!({"id": &found[1], "how": "mended", "words": &found[2]}));
-            }
-            1 => add("settled", json!({"id": &found[1], "how": "told", "words": "These words stand nowhere"})),
-            _ => {}
+/// An answer of a large mind: of what it reads it passes over every third thing, and tells figures and quotes that nobody said.
+fn written(properties: &Value, conversation: &str) -> Value {
+    let said = Regex::new(r"(?m)^(U\d+): (.*)$").expect("it is one");
+    let struck: Vec<&str> = conversation.lines().filter_map(|line| line.strip_prefix("They hold no longer: ")).collect();
+    let holds = |clause: &String| !struck.iter().any(|words| clause.contains(words) || words.contains(clause.as_str()));
+    let mut why = String::new();
+    let mut first = String::new();
+    for (place, (id, clause)) in said
+        .captures_iter(conversation)
+        .flat_map(|found| clauses(&found[2]).into_iter().filter(holds).map(move |clause| (found[1].to_owned(), clause)))
+        .enumerate()
+    {
+        if place % 3 != 2 {
+            why.push_str(&format!("- {clause} [{id}]\n"));
+        }
+        if first.is_empty() {
+            first = clause;
         }
     }
-    value
+    why.push_str("- It costs 987,654 euros.\n");
+    why.push_str(&format!("- {first}. That is 123,456 in all (1,000 × 12)."));
+    json!({"taken_back": [{"quote": first, "by": "nobody ever said these words"}], "option": properties["option"]["enum"][0],
+           "why": why, "weighed": "", "dissent": "", "change": "", "assumptions": "", "open": "", "steps": "", "sinks": "",
+           "context": "", "table": "", "decision": "Do it, as far as it was said."})
 }
 
 /// A reply by the schema: lists of lines hold what was read, as far as it fits.
@@ -135,46 +142,7 @@ fn reply(request: &Request) -> Value {
         }
         return value;
     }
-    let properties = &schema["properties"];
-    let ids = properties["decision"]["properties"]["from"]["items"]["enum"]
-        .as_array()
-        .map_or_else(|| json!(points(&conversation)), |ids| json!(ids));
-    let from = json!([ids[0]]);
-    let mut rest = facts.clone().into_iter();
-    let chosen = &properties["option"]["enum"][0];
-    let mut value = json!({"option": chosen});
-    value["decision"] = json!({"text": packed(&mut rest, &properties["decision"]["properties"]["text"]), "from": from});
-    let others =
-        properties["rejected"]["items"]["properties"]["option"]["enum"].as_array().cloned().unwrap_or_default();
-    let why = &properties["rejected"]["items"]["properties"]["why"];
-    value["rejected"] = others
-        .iter()
-        .filter(|other| *other != chosen)
-        .map(|other| json!({"option": other, "why": packed(&mut rest, why), "from": from}))
-        .collect();
-    for name in ["reasons", "sinks", "tradeoffs", "risks", "assumptions", "open", "next_steps"] {
-        if has(name) {
-            let most = properties[name]["maxItems"].as_u64().unwrap_or(1);
-            value[name] = (0..most).map(|_| json!({"text": packed(&mut rest, &properties[name]["items"]["properties"]["text"]), "from": from})).collect();
-        }
-    }
-    if has("glance") {
-        let row = |label: &str| json!({"label": label, "text": "as it was said", "from": []});
-        value["glance"] = json!([row("Cost"), row("Who"), row("When")]);
-        value["context"] = json!({"text": packed(&mut rest, &properties["context"]["properties"]["text"]), "from": []});
-        value["disputed"] = json!([]);
-    }
-    if has("rests_on") {
-        let told = facts.iter().enumerate().filter(|(place, _)| place % 3 != 2);
-        let mut rests_on: Vec<Value> = told.map(|(_, fact)| json!(fact)).collect();
-        rests_on.push("It costs 987,654 euros.".into());
-        rests_on.push(format!("{}. That is 123,456 in all.", facts[0]).into());
-        value["rests_on"] = rests_on.into();
-        value["reasons"][0]["text"] = format!("{}. It costs 987,654 euros.", text(&value["reasons"][0], "text")).into();
-        value["figures"] = json!([{"figure": "123,456", "how": "1,000 × 12"}]);
-        value["taken_back"] = json!([{"quote": facts[0], "by": "nobody ever said these words"}]);
-    }
-    value
+    written(&schema["properties"], &conversation)
 }
 
 fn matches(fact: &Value, text: &str) -> bool {

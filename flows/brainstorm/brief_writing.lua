@@ -55,6 +55,7 @@ local function basis_of(self: app.App): document.Basis
 		gone = table.concat(gone, "\n"),
 		sections = sections_of(self),
 		title = self.doc.nietz.topic,
+		suggested = self.t("brief.suggested"),
 	}
 end
 

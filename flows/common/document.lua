@@ -20,8 +20,8 @@ export type Document = { [string]: string }
 export type Source = { id: string, words: string, wanted: boolean }
 
 --- What a document is checked by: what holds, all that was said and holds, what was taken back, the sections in their order, and the
---- title above them, whose names need not be told again.
-export type Basis = { sources: { Source }, said: string, gone: string, sections: { string }, title: string }
+--- title above them, whose names need not be told again. `suggested` is how a suggestion is marked.
+export type Basis = { sources: { Source }, said: string, gone: string, sections: { string }, title: string, suggested: string }
 
 --- A source that is not told: `lacks` is what of it no section has that cites it; where nothing cites it, nothing is in it.
 export type Missing = { source: Source, lacks: { string } }
@@ -170,6 +170,7 @@ local function allowed(made: Document, basis: Basis): { figures.Figure }
 	local function take(found: { figures.Figure })
 		table.move(found, 1, #found, #all + 1, all)
 	end
+	take(figures.in_words(said))
 	-- One may follow from another, which stands below it.
 	for _ = 1, 2 do
 		for _, section in basis.sections do
@@ -200,7 +201,7 @@ local function unsaid(unit: marked.Unit, all: { figures.Figure }, former: { figu
 	end)
 end
 
---- Calls `seen` with each unit that has a figure which nobody said and that is not marked as suggested.
+--- Calls `seen` with each unit that has figures which nobody said and that is not marked as suggested.
 local function each_invented(made: Document, basis: Basis, seen: (section: string, unit: marked.Unit, figures: { string }) -> ())
 	local all, former = allowed(made, basis), figures.of(without_months(basis.gone))
 	for _, section in basis.sections do
@@ -219,16 +220,55 @@ local function each_invented(made: Document, basis: Basis, seen: (section: strin
 	end
 end
 
+--- From how much on a figure may come of two that stand anywhere in a document, or in its section: smaller ones come of any by chance.
+local IN_DOCUMENT, IN_SECTION = 1000, 100
+
+--- Returns the figures of a unit, of those that nobody said, that do not even come of two that it tells itself.
+local function without_origin(made: Document, basis: Basis, section: string, unit: marked.Unit, unknown: { string }): { string }
+	local function others(markdown: string): { figures.Figure }
+		return list.filter(figures.of(marked.plain(markdown)), function(one): boolean
+			return table.find(unknown, one.written) == nil
+		end)
+	end
+	return list.filter(unknown, function(written): boolean
+		local value = figures.of(written)[1].value
+		local is_time = string.find(written, ":", 1, true) ~= nil
+		local place = if value >= IN_DOCUMENT or is_time
+			then document.whole(made, basis.sections)
+			elseif value >= IN_SECTION then made[section]
+			else unit.text
+		return not figures.comes_of(written, others(place))
+	end)
+end
+
+--- A figure that nobody said: the sections that have it, and the first statement in which it stands.
+type Unknown = { written: string, sections: { string }, text: string }
+
+--- Returns the figures of a document that nobody said, each once.
+local function unknown_figures(made: Document, basis: Basis): { Unknown }
+	local found: { Unknown } = {}
+	each_invented(made, basis, function(section, unit, unknown)
+		for _, written in unknown do
+			local known = list.find(found, function(one): boolean
+				return one.written == written
+			end)
+			if known == nil then
+				table.insert(found, { written = written, sections = { section }, text = unit.text })
+			elseif table.find(known.sections, section) == nil then
+				table.insert(known.sections, section)
+			end
+		end
+	end)
+	return found
+end
+
 --- Returns what is wrong with a document, in the words in which its writer is told.
 function document.faults(made: Document, basis: Basis): { Fault }
 	local found: { Fault } = {}
-	each_invented(made, basis, function(section, unit, unknown)
-		local which = table.concat(unknown, ", ")
-		table.insert(found, {
-			section = section,
-			why = `{which} is in nothing that holds, has no sum beside it that gives it, and is not marked as suggested: "{unit.text}"`,
-		})
-	end)
+	for _, one in unknown_figures(made, basis) do
+		local why = `{one.written} is in nothing that holds: put its sum beside it, mark it as suggested, or leave it out ("{one.text}")`
+		table.insert(found, { section = table.concat(one.sections, ", "), why = why })
+	end
 	for _, section in basis.sections do
 		for _, id in marked.cites(made[section] or "") do
 			local is_known = list.some(basis.sources, function(source): boolean
@@ -247,11 +287,18 @@ function document.faults(made: Document, basis: Basis): { Fault }
 	return found
 end
 
---- Returns a document without the units that have a figure which nobody said.
+--- Returns a document in which no figure stands as said that nobody said: a statement goes that rests on nothing, and in another the
+--- figure is marked as suggested. One that comes of two others stays.
 function document.clean(made: Document, basis: Basis): Document
 	local out = table.clone(made)
-	each_invented(made, basis, function(section, unit)
-		out[section] = marked.without(out[section], unit)
+	each_invented(made, basis, function(section, unit, unknown)
+		local left = without_origin(made, basis, section, unit, unknown)
+		if #left > 0 and #unit.cites == 0 then
+			out[section] = marked.without(out[section], unit)
+		elseif #left > 0 then
+			local mark = `*({table.concat(left, ", ")}: {basis.suggested})*`
+			out[section] = marked.behind(out[section], unit, left[1], mark)
+		end
 	end)
 	return out
 end

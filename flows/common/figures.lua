@@ -307,4 +307,46 @@ function figures.summed(cells: { string }, known: { Figure }): { Figure }
 	return found
 end
 
+--- Parts that are told as words behind a figure, in the languages of the flows.
+local PARTS: { [string]: number } = {
+	["and a quarter"] = 0.25,
+	["and a half"] = 0.5,
+	["and three quarters"] = 0.75,
+	["et quart"] = 0.25,
+	["et demi"] = 0.5,
+	["et trois quarts"] = 0.75,
+}
+
+--- Returns the figures of a text that have a part in words: 33 and three quarters.
+function figures.in_words(line: string): { Figure }
+	local found: { Figure } = {}
+	local folded = text.fold(line)
+	for words, part in PARTS do
+		for written in string.gmatch(folded, `(%d+)%s%a*%s?{words}`) do
+			table.insert(found, { written = written, value = (tonumber(written) or 0) + part })
+		end
+		for written in string.gmatch(folded, `(%d+) {words}`) do
+			table.insert(found, { written = written, value = (tonumber(written) or 0) + part })
+		end
+	end
+	return found
+end
+
+--- Whether a figure is the sum, the difference, the product or the quotient of two of these, but for the last digit; or a time of the
+--- clock so many minutes from another.
+function figures.comes_of(written: string, from: { Figure }): boolean
+	local wanted = figures.of(written)[1]
+	local function is(value: number): boolean
+		return is_near(value, (wanted :: Figure).value, ROUNDED_IN_TABLE)
+	end
+	return wanted ~= nil
+		and list.some(from, function(one): boolean
+			return list.some(from, function(other): boolean
+				local a, b = one.value, other.value
+				local in_minutes = string.find(written, ":", 1, true) ~= nil and (is(a + b / 60) or is(a - b / 60))
+				return in_minutes or is(a + b) or is(a - b) or is(a * b) or (b ~= 0 and is(a / b))
+			end)
+		end)
+end
+
 return figures

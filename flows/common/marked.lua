@@ -193,6 +193,27 @@ function marked.without(markdown: string, unit: Unit): string
 	return table.concat(lines, "\n")
 end
 
+--- Returns Markdown in which a mark stands behind a unit, or behind the cell of a row that has these words.
+function marked.behind(markdown: string, unit: Unit, words: string, mark: string): string
+	local lines = text.lines(markdown)
+	for index, line in lines do
+		local first, last = string.find(line, unit.raw, 1, true)
+		if line ~= unit.line or first == nil or last == nil then
+			continue
+		end
+		local _, at = string.find(line, words, first, true)
+		if unit.is_row and at ~= nil then
+			local ends = string.find(line, "%s*|", at) or #line + 1
+			lines[index] = `{string.sub(line, 1, ends - 1)} {mark}{string.sub(line, ends)}`
+		else
+			local stop = string.match(unit.raw, "[%.!%?…]*$") or ""
+			lines[index] = `{string.sub(line, 1, last - #stop)} {mark}{stop}{string.sub(line, last + 1)}`
+		end
+		break
+	end
+	return table.concat(lines, "\n")
+end
+
 --- Returns a piece of a line, which is no code, so that it can only be read.
 local function inert_piece(piece: string): string
 	local out = string.gsub(piece, "!%[([^%]]*)%]%(([^%)]*)%)", "%1")

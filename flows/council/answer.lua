@@ -209,7 +209,7 @@ end
 
 --- Writes down that nothing was decided, or nil where the moderator's reply cannot be used.
 local function write_undecided(self: app.App): Written?
-	local vars = { outcome = self.t(`outcome.{self.doc.metadata.outcome}`) }
+	local vars = { outcome = self.t(`outcome.{self.doc.metadata.outcome}`), suggested = self.t("answer.suggested") }
 	local value, made = ask_moderator(self, "undecided", vars, function(is_small, ids)
 		if not is_small then
 			return written_schema(draft.UNDECIDED)

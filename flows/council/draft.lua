@@ -72,7 +72,14 @@ function draft.basis(self: app.App, sections: { string }): document.Basis
 	end
 	local gone = table.concat(known.taken_back(self), "\n")
 	local title = `{self.doc.requestText}\n{self.doc.metadata.topic or ""}`
-	return { sources = found, said = known.said(self), gone = gone, sections = sections, title = title }
+	return {
+		sources = found,
+		said = known.said(self),
+		gone = gone,
+		sections = sections,
+		title = title,
+		suggested = self.t("answer.suggested"),
+	}
 end
 
 --- Returns the longer quotes of a line.

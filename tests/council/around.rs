@@ -117,19 +117,15 @@ fn a_decision_is_written_as_a_record_in_markdown() {
     let record = table.env.read("docs/decision.md");
     let session = regex::Regex::new("Session: .*").expect("it is one");
     insta::assert_snapshot!(session.replace(&record, "Session: ID"), @r"
-    # Shall billing become its own service this quarter?
+    # Should we split billing into its own service this quarter?
 
-    Accepted · 2026-01-09
-
-    ## The answer
+    Recommendation · 2026-01-09
 
     **Split billing out, behind contract tests.**
 
     | In short | |
     |---|---|
-    | **Cost** | Two people |
-    | **Who** | The team \| its lead |
-    | **When** | This quarter |
+    | Who | The team |
 
     ### What would sink it, and what you do then
 
@@ -139,41 +135,41 @@ fn a_decision_is_written_as_a_record_in_markdown() {
 
     Billing goes down with the rest.
 
+    Nina signs it.
+
     ### Why
 
     - The tests pin what both sides mean.
 
-    ### What to do, in this order
+    ### What was weighed
 
-    1. Write the contract tests.
+    | Option | For | Against |
+    |---|---|---|
+    | Boundary first | It begins sooner | It only moves the problem |
+    | Leave it | It begins sooner | It only moves the problem |
+    | Split now | It begins sooner | It only moves the problem |
 
-    ### What it costs, and what is done about it
+    ### What speaks against it, and who says so
 
-    - Two deployments instead of one.
+    QA Engineer counts nights, others do not.
 
-    ### What was turned down, and why
-
-    - **Leave it**: It only moves the problem.
-    - **Boundary first**: It only moves the problem.
-
-    ### Where the advisers disagree, and why it matters
-
-    - **One deployment or two**: QA Engineer counts nights, others do not.
     - **Devil's Advocate would still decide otherwise**: Nobody has shown that two deployments are cheaper than one. *What would convince me:* A month of deploys with the time each of them took.
+
+    ### What would change this decision
+
+    A month of deploys with the time each of them took.
 
     ### Assumed, and not checked
 
     - Two people can work on nothing else.
 
-    ### Also said, and still true
+    ### What to do, in this order
 
-    - Nina signs it.
+    | What | Who | By |
+    |---|---|---|
+    | Write the contract tests | The team | May *(suggested)* |
 
     *How this came about: 3 advisers who see such things differently debated it in 3 rounds (Senior Architect, QA Engineer, Devil's Advocate). Of these, 2 would decide so. It ended because the council is in deadlock.*
-
-    ### What was asked
-
-    Should we split billing into its own service this quarter?
 
     Session: ID
     ");

@@ -332,6 +332,16 @@ function brief_check.clean(document: Document, known: Basis): Document
 	return brief_check.drop_doubles(made, basis)
 end
 
+--- Puts what a writer has told nowhere where it belongs: facts that are only the user's words stand together, as their words.
+function brief_check.place_untold(document: Document, entries: { ledger.Entry })
+	for _, entry in entries do
+		local item = brief_document.item_of(entry)
+		local is_word_for_word = entry.kind == "fact" and entry.quote == nil
+		item.text = if is_word_for_word then `“{item.text}”` else item.text
+		table.insert(document[if is_word_for_word then brief_document.SAID else brief_document.OF_KIND[entry.kind]], item)
+	end
+end
+
 --- Puts entries into their sections, in their own words.
 function brief_check.place(document: Document, entries: { ledger.Entry })
 	for _, entry in entries do

@@ -65,7 +65,11 @@ brief_document.SECTIONS = {
 	"ideas",
 	"lead",
 	"glance",
+	"said",
 }
+
+--- The section that no writer writes: what nobody told, in the user's words.
+brief_document.SAID = "said"
 
 --- The sections at the top: what they say stands below them as well.
 brief_document.HEAD = { "lead", "glance" }

@@ -271,6 +271,7 @@ function brief_sections.of(self: app.App, document: Document): app.Vars
 		out = lines("out"),
 		constraints = lines("constraints"),
 		facts = lines("facts"),
+		said = lines("said"),
 		decisions = lines("decisions"),
 		approaches = list.map(document.approaches, function(item): Line
 			local line = line_of(self, item) :: any

@@ -18,7 +18,7 @@ local WORDS, WORDS_EACH = 500, 20
 --- Returns the sections that this session's brief has.
 function brief_writing.sections(self: app.App): { string }
 	return list.filter(brief_document.SECTIONS, function(section): boolean
-		return section ~= "steps" or self.options.plan
+		return section ~= brief_document.SAID and (section ~= "steps" or self.options.plan)
 	end)
 end
 
@@ -117,7 +117,7 @@ function brief_writing.write(self: app.App): brief_document.Document
 		document = corrected(self, document, basis, asked.asked)
 	end
 	document = brief_check.clean(document, basis)
-	brief_check.place(document, brief_check.missing(document, basis, true))
+	brief_check.place_untold(document, brief_check.missing(document, basis, true))
 	if #document.problem == 0 then
 		document.problem = { { from = {}, text = self.doc.nietz.topic } }
 	end

@@ -84,8 +84,14 @@ type Line = {
 	date: string,
 }
 
+--- Returns a part that a sentence of its own is made of, without its last dot.
 local function without_stop(value: string?): string
 	return (string.gsub(value or "", "%.$", ""))
+end
+
+--- Returns it with a capital letter.
+local function begun(value: string?): string
+	return (string.gsub(without_stop(value), "^%l", string.upper))
 end
 
 local function line_of(self: app.App, item: Item): Line
@@ -102,8 +108,8 @@ local function line_of(self: app.App, item: Item): Line
 		trace = if iteration > 0 then " " .. self.t("brief.trace", { iteration = iteration }) else "",
 		mark = mark,
 		own = mark ~= "",
-		why = without_stop(item.why),
-		rejected = without_stop(item.rejected),
+		why = begun(item.why),
+		rejected = begun(item.rejected),
 		rule = without_stop(item.rule),
 		default = without_stop(item.default),
 		owner = if item.unnamed then `{item.owner} *({self.t("brief.suggested")})*` else item.owner or "",
@@ -211,11 +217,6 @@ local function idea_of(self: app.App, item: Item): IdeaLine
 	return { content = line.text, score = score, rated = rated ~= nil, iteration = line.iteration, trace = line.trace }
 end
 
---- Returns a subject as a title: it begins with a capital letter, and may be longer than its first sentence.
-local function title_of(topic: string): string
-	return (string.gsub(topic, "^%l", string.upper))
-end
-
 --- Returns how many questions were answered.
 local function answers_of(self: app.App): number
 	local count = 0
@@ -248,7 +249,7 @@ function brief_sections.of(self: app.App, document: Document): app.Vars
 		s = { slug = s.slug, id = s.id, ems = s.ems, iterations = session.answered(self.doc), minutes = s.duration_minutes },
 		iterations = translations.counted(self.t, "brief.iterations", session.answered(self.doc)),
 		topic = own.topic,
-		title = title_of(own.topic),
+		title = begun(own.topic),
 		level = self.t(`levels.{ems.level(s.ems)}`),
 		date = string.sub(clock.now(), 1, 10),
 		size = stories.size(document.stories),

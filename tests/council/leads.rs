@@ -54,7 +54,8 @@ fn a_sum_beside_a_figure_and_a_day_counted_in_weeks_are_sources_and_other_days_a
             value["reasons"][0]["text"] =
                 "It costs 19,200 a year (1,600 × 12). We meet again on 24 January. It is due on 26 February.".into();
             value["sinks"][0]["text"] = "Of 19,200 nobody has seen a receipt.".into();
-            value["rests_on"] = json!(["The fee is 1,600 a month, and we meet every second Saturday, next on 10 January."]);
+            value["rests_on"] =
+                json!(["The fee is 1,600 a month, and we meet every second Saturday, next on 10 January."]);
         }
         Response::text(value.to_string())
     });
@@ -99,7 +100,11 @@ fn what_is_suggested_is_marked_below_the_sentence_and_a_new_row_has_its_label() 
     let answer = session["finalAnswer"].as_str().expect("an answer");
     assert!(answer.contains("**Split it, and stop at 250 failures.**\n"), "{answer}");
     assert!(answer.contains("- More than 250 failures in May. *(250 is suggested: nobody measured it)*\n"), "{answer}");
-    assert!(answer.contains("| **Cost** | Three people |\n") && answer.contains("| **Who pays** | the \"platform\" team |\n"), "{answer}");
+    assert!(
+        answer.contains("| **Cost** | Three people |\n")
+            && answer.contains("| **Who pays** | the \"platform\" team |\n"),
+        "{answer}"
+    );
     says(&ended, &["*The answer is mended before it goes out: a hole that Devil's Advocate found.*"]);
     table.env.write("kept.json", session.to_string());
     table.env.nietz(["check", "--as", "council:sessions", "kept.json"]).go().exits(0);

@@ -201,7 +201,8 @@ end
 --- Asks, where the debate is over, whether the council has anything wrong. Returns whether it debates once more: whoever said
 --- something is heard by all first, within the limit of cycles.
 function interjections.last_word(self: app.App, number: number): boolean
-	local prompt = `{self.t("between.last")}\n\n{self.t("between.last_ask")}`
+	local then_what = self.t(if number >= self.limit.cycles then "between.heard_only" else "between.debated")
+	local prompt = `{self.t("between.last", { then_what = then_what })}\n\n{self.t("between.last_ask")}`
 	local goes_on = listen(self, "last-word", prompt, number, function(said): boolean
 		return said
 	end)

@@ -83,7 +83,7 @@ fn what_is_taken_back_or_answered_is_shown_and_reaches_neither_prompt_nor_brief(
     says(&ended, &["− **1** idea: Resume in chunks (holds no more)", "✓ **2** open: Nobody knows who pays (answered)"]);
     let text = brief(&table);
     assert!(!text.contains("Resume in chunks") && !text.contains("Nobody knows"), "{text}");
-    assert!(text.contains("- No chunks at all. Why: they are slow.\n") && text.contains("Ann pays."), "{text}");
+    assert!(text.contains("- No chunks at all. Why: They are slow.\n") && text.contains("Ann pays."), "{text}");
     assert_eq!(table.session()["ideas"], json!([]));
     let requests = table.server.requests();
     let written = requests.iter().map(task).find(|task| task.starts_with("Write the brief")).expect("a brief");

@@ -193,14 +193,15 @@ fn kinds(prompt: &str) -> Vec<(u64, String, String)> {
     found
 }
 
-fn refuses(sentence: &str) -> bool {
-    let lower = sentence.to_lowercase();
-    [": no", ": no.", ": no,", ": non", ": non.", ": non,"].iter().any(|end| lower.ends_with(end))
+/// What a sentence refuses, up to its no.
+fn refusal(sentence: &str) -> Option<String> {
+    let no = regex::Regex::new(r"(?i)^.*?: non?(?:[.,]|$)").expect("a regular expression");
+    no.find(sentence).map(|found| found.as_str().trim_end_matches(['.', ',']).to_owned())
 }
 
 fn takes_back(clause: &str) -> bool {
     let lower = clause.to_lowercase();
-    refuses(clause) || BACK.iter().any(|word| lower.contains(word))
+    refusal(clause).is_some() || BACK.iter().any(|word| lower.contains(word))
 }
 
 /// Whether a sentence begins by taking back the one before it.
@@ -250,7 +251,7 @@ fn minutes(request: &Request, prompt: &str) -> Value {
         }
         let mut parts = clauses(&sentence);
         // "And paper: no." is one refusal, though a colon parts it.
-        let refusal = refuses(&sentence).then(|| vec![sentence.clone()]);
+        let refusal = refusal(&sentence).map(|words| vec![words]);
         for clause in refusal.unwrap_or_else(|| clauses(&sentence)).iter().filter(|clause| takes_back(clause)) {
             let about = if words(clause).is_empty() { &sentence } else { clause };
             let weight = |text: &str| common(text, about) * 10 + common(text, &sentence);

@@ -192,8 +192,8 @@ fn what_the_user_said_reaches_the_brief_and_what_they_took_back_does_not() {
     assert!(sum.facts >= 150 && sum.revoked >= 15, "{sum:?}");
     assert!(sum.reached * 100 >= sum.facts * 95, "{}/{}: {:#?}", sum.reached, sum.facts, sum.misses);
     assert_eq!(sum.invented, 0, "{:#?}", sum.misses);
-    // Two it does not see to be taken back ("And Snowflake: no.").
-    assert!(sum.told_all_the_same <= 2 && sum.trapped == 0, "{:#?}", sum.misses);
+    // One it does not see to be taken back: a wish of somebody else, against which the user says what is enough.
+    assert!(sum.told_all_the_same <= 1 && sum.trapped == 0, "{:#?}", sum.misses);
 }
 
 /// A small mind takes nothing back by itself (`/strike` does), and loses nothing.

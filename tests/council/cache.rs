@@ -52,7 +52,8 @@ fn letters(count: usize) -> String {
 fn lengthen(value: &mut Value, name: &str) {
     let most = match name {
         "decision" | "report" => 260,
-        "points" | "why" | "recommends" | "text" | "reasons" | "sinks" | "tradeoffs" | "risks" | "objections" | "disputed" => 150,
+        "points" | "why" | "recommends" | "text" | "reasons" | "sinks" | "tradeoffs" | "risks" | "objections"
+        | "disputed" => 150,
         "context" => 400,
         "glance" => 60,
         "assumptions" | "rejected" | "open" | "next_steps" | "because" => 120,

@@ -52,7 +52,8 @@ fn letters(count: usize) -> String {
 fn lengthen(value: &mut Value, name: &str) {
     let most = match name {
         "decision" | "report" => 260,
-        "points" | "why" | "recommends" | "text" | "reasons" | "sinks" | "tradeoffs" | "risks" | "objections" | "disputed" => 150,
+        "points" | "why" | "recommends" | "text" | "reasons" | "sinks" | "tradeoffs" | "risks" | "objections"
+        | "disputed" => 150,
         "context" => 400,
         "glance" => 60,
         "assumptions" | "rejected" | "open" | "next_steps" | "because" => 120,
@@ -97,7 +98,8 @@ fn repeat(value: &mut Value, name: &str, count: usize) {
 
 /// Ten facts of the user's in one line, as an answer tells them: merged.
 fn merged(first: usize) -> String {
-    let list = |before: &str| (first..first + 10).map(|number| format!("{before}{number}")).collect::<Vec<_>>().join(", ");
+    let list =
+        |before: &str| (first..first + 10).map(|number| format!("{before}{number}")).collect::<Vec<_>>().join(", ");
     format!("Facts of deploys: teams {} deploy {} times a month [{}].", list(""), list(""), list("U"))
 }
 

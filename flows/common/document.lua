@@ -154,7 +154,7 @@ end
 --- How words say of themselves that they suggest something, in the languages of the flows.
 local SUGGESTING = { "suggest", "suggér", "(propos", "*propos" }
 --- Words behind which stands what was, and is no more.
-local FORMER = "\\b(was|were|instead of|rather than|not|no longer|before|from|était|étaient|au lieu de|pas|avant)\\b"
+local FORMER = "\\b(was|were|instead of|rather than|not|no longer|before|from|etait|etaient|au lieu de|pas|avant)\\b"
 
 local function suggests(unit: marked.Unit): boolean
 	local folded = string.lower(unit.text)

@@ -46,8 +46,7 @@ fn each_form_and_a_template_of_ones_own_says_all_that_holds() {
         (vec!["--format", "issue"], vec!["## Stories", "A customer keeps the order"]),
         (vec!["--template", "own.md"], vec!["Ours: checkout", "* Orders: ", "## Also noted\n\n### Recommendation\n"]),
     ] {
-        let table = Table::new()
-            .file("own.md", "Ours: {{ topic }}\n* Orders: {{ decisions }}\n");
+        let table = Table::new().file("own.md", "Ours: {{ topic }}\n* Orders: {{ decisions }}\n");
         let flags = [TOPIC, "--no-clarify", "--no-hmw"];
         let lines = [FULL, "/open Who pays for it", "/fact Sixty | inspectors", "", "", "finish"];
         table.talk(flags.into_iter().chain(arguments.iter().copied()), &lines).exits(0);

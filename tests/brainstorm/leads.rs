@@ -47,7 +47,9 @@ fn a_brief_is_shown_as_it_was_written_without_its_marks_and_what_it_rests_on_is_
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
     let rests = table.own()["brief"]["rests"].clone();
-    let of = |section: &str| rests.as_array().expect("a list").iter().filter(|rest| rest["section"] == section).cloned().collect::<Vec<_>>();
+    let of = |section: &str| {
+        rests.as_array().expect("a list").iter().filter(|rest| rest["section"] == section).cloned().collect::<Vec<_>>()
+    };
     assert_eq!(of("open")[1]["from"], json!([1, 2]), "{rests}");
     for section in ["lead", "table", "steps"] {
         assert_eq!(of(section)[0]["from"], json!([1]), "{rests}");
@@ -101,10 +103,19 @@ fn what_a_writer_gives_can_only_be_read() {
     });
     table.begin(&[FULL, "", "", "finish"]).exits(0);
     let text = brief(&table);
-    for part in ["\n**A title**\n", "\\<script>", " a picture a link (http://127.0.0.1/y)\n", "\nopen\n```\n", "{{ topic }} {% include"] {
+    for part in [
+        "\n**A title**\n",
+        "\\<script>",
+        " a picture a link (http://127.0.0.1/y)\n",
+        "\nopen\n```\n",
+        "{{ topic }} {% include",
+    ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
-    assert!(text.contains("\n## Risks\n") || text.contains("\n## Open risks\n"), "the sections behind it stand: {text}");
+    assert!(
+        text.contains("\n## Risks\n") || text.contains("\n## Open risks\n"),
+        "the sections behind it stand: {text}"
+    );
 }
 
 #[test]

@@ -89,7 +89,9 @@ const HOLE: &str = "Nobody has said who looks after it at night.";
 #[test]
 fn reviewers_read_the_whole_answer_and_a_hole_is_mended_kept_open_or_refused_with_why() {
     let (table, session, answer) = mended("", HOLE, |prompt, ids| {
-        assert!(prompt.contains("H1 (Devil's Advocate): Nobody has said who looks after it at night.") && ids == ["H1"]);
+        assert!(
+            prompt.contains("H1 (Devil's Advocate): Nobody has said who looks after it at night.") && ids == ["H1"]
+        );
         json!({"changes": [{"section": "steps", "text": "1. Write the contract tests, and name who is called at night."}],
                "holes": [{"id": "H1", "how": "mended", "why": ""}]})
     });
@@ -141,7 +143,10 @@ fn a_figure_nobody_said_is_taken_out_unless_it_follows_from_what_was_said_or_is_
     let table = Table { model: LARGE, ..Table::of(server) };
     let session = table.hold(&["--no-pause", "--cycles", "2", "--context", "The fee is 1,600 a month."], &[]).result();
     let answer = session["finalAnswer"].as_str().expect("an answer");
-    assert!(answer.contains("- It costs 19,200 a year (1,600 a month × 12). Stop at 250 failures *(suggested)*.\n"), "{answer}");
+    assert!(
+        answer.contains("- It costs 19,200 a year (1,600 a month × 12). Stop at 250 failures *(suggested)*.\n"),
+        "{answer}"
+    );
     assert!(!answer.contains("5,000"), "{answer}");
 }
 

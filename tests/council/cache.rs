@@ -98,7 +98,8 @@ fn repeat(value: &mut Value, name: &str, count: usize) {
 
 /// Ten facts of the user's in one line, as an answer tells them: merged.
 fn merged(first: usize) -> String {
-    let list = |before: &str| (first..first + 10).map(|number| format!("{before}{number}")).collect::<Vec<_>>().join(", ");
+    let list =
+        |before: &str| (first..first + 10).map(|number| format!("{before}{number}")).collect::<Vec<_>>().join(", ");
     format!("Facts of deploys: teams {} deploy {} times a month [{}].", list(""), list(""), list("U"))
 }
 

@@ -95,24 +95,35 @@ fn an_answer_is_shown_as_it_was_written_without_its_marks_and_what_it_rests_on_i
         json!({"decision": "Split it, and stop at 250 failures *(suggested)* [P1].",
                "sinks": "- More than 250 failures in May *(suggested)* [P1, P2].\n\n<img src=x> ![a](http://127.0.0.1/x)"})
     });
-    assert!(answer.starts_with("## The answer\n\n**Split it, and stop at 250 failures *(suggested)*.**\n\n| In short | |\n"), "{answer}");
+    assert!(
+        answer
+            .starts_with("## The answer\n\n**Split it, and stop at 250 failures *(suggested)*.**\n\n| In short | |\n"),
+        "{answer}"
+    );
     assert!(answer.contains("- More than 250 failures in May *(suggested)*.\n\n\\<img src=x> a\n"), "{answer}");
     assert!(table.prompts("Before it goes out, mend it").is_empty(), "nothing is wrong");
     let kept: Value = serde_json::from_str(&table.env.read("kept.json")).expect("JSON");
     let decision = &kept["metadata"]["decision"];
     assert_eq!(decision["sections"][0]["name"], "table");
-    let sinks = decision["rests"].as_array().expect("a list").iter().find(|rest| rest["section"] == "sinks").expect("it rests");
+    let sinks =
+        decision["rests"].as_array().expect("a list").iter().find(|rest| rest["section"] == "sinks").expect("it rests");
     assert_eq!(sinks["from"].as_array().map(Vec::len), Some(2), "{sinks}");
 }
 
 #[test]
 fn what_is_too_long_cites_nothing_or_passes_over_an_option_goes_back_once() {
     let brain = Brain { stand: stuck, mend: nothing_mended, ..Brain::default() };
-    let (table, _) = answered(brain, "", || {
-        json!({"context": "It is so and so on. ".repeat(300), "open": "- Who pays [U99]?", "weighed": "| Split now | now |\n| Leave it | never |"})
-    });
+    let (table, _) = answered(
+        brain,
+        "",
+        || json!({"context": "It is so and so on. ".repeat(300), "open": "- Who pays [U99]?", "weighed": "| Split now | now |\n| Leave it | never |"}),
+    );
     let told = to_mend(&table);
-    for part in ["words in all, where 1300 are the most", "- open: [U99] is nothing that holds", "- weighed: it does not name \"Boundary first\""] {
+    for part in [
+        "words in all, where 1300 are the most",
+        "- open: [U99] is nothing that holds",
+        "- weighed: it does not name \"Boundary first\"",
+    ] {
         assert!(told.contains(part), "{part} is not in {told}");
     }
 }
@@ -123,7 +134,10 @@ fn who_would_still_decide_otherwise_is_told_once_in_the_dissent() {
     let dissent = "### What speaks against it, and who says so\n\nQA Engineer counts nights, others do not.\n\n- **Devil's Advocate would still decide otherwise**: Nobody has shown that two deployments are cheaper than one. *What would convince me:* A month";
     assert!(answer.contains(dissent), "{answer}");
     let mend = |prompt: &str, _: &[&str]| {
-        assert!(prompt.contains("- Devil's Advocate: Nobody has shown that two deployments are cheaper than one."), "{prompt}");
+        assert!(
+            prompt.contains("- Devil's Advocate: Nobody has shown that two deployments are cheaper than one."),
+            "{prompt}"
+        );
         json!({"changes": [{"section": "dissent", "text": "Two deployments may cost more, and nobody knows."}], "holes": []})
     };
     let (_, answer) = answered(Brain { stand: stuck, mend, ..Brain::default() }, "", || json!({}));

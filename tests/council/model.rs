@@ -293,7 +293,8 @@ fn is_of_another(request: &Request, name: &str, id: &str) -> bool {
 }
 
 /// The steps of an answer.
-pub(super) const STEPS: &str = "| What | Who | By |\n|---|---|---|\n| Write the contract tests | The team | May *(suggested)* |";
+pub(super) const STEPS: &str =
+    "| What | Who | By |\n|---|---|---|\n| Write the contract tests | The team | May *(suggested)* |";
 
 /// An answer of a large mind: Markdown by sections, with marks of the last point.
 fn written(properties: &Value, request: &Request) -> Value {
@@ -301,10 +302,14 @@ fn written(properties: &Value, request: &Request) -> Value {
     let points = points(&conversation);
     let last = points.last().expect("somebody said something");
     let name = regex::Regex::new(r#"(?m)^- [A-Z] \("(.*?)"\): "#).expect("a regular expression");
-    let mut names: Vec<&str> = name.captures_iter(&conversation).map(|found| found.get(1).expect("it").as_str()).collect();
+    let mut names: Vec<&str> =
+        name.captures_iter(&conversation).map(|found| found.get(1).expect("it").as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    let rows: Vec<String> = names.iter().map(|name| format!("| {name} | It begins sooner | It only moves the problem [{last}] |")).collect();
+    let rows: Vec<String> = names
+        .iter()
+        .map(|name| format!("| {name} | It begins sooner | It only moves the problem [{last}] |"))
+        .collect();
     json!({
         "taken_back": [], "option": properties["option"]["enum"][0],
         "why": format!("- The tests pin what both sides mean [{last}]."),

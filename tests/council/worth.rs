@@ -61,11 +61,8 @@ fn read(conversation: &str) -> Vec<String> {
 /// How it mends an answer: of what is told nowhere it adds a third and passes over the others; with a figure that nobody said.
 fn mended(prompt: &str) -> Value {
     let missing = Regex::new(r"(?m)^- \[(U\d+)\] (?:\(lacks .*?\) )?(.*)$").expect("it is one");
-    let told: Vec<String> = missing
-        .captures_iter(prompt)
-        .step_by(3)
-        .map(|found| format!("- {} [{}]", &found[2], &found[1]))
-        .collect();
+    let told: Vec<String> =
+        missing.captures_iter(prompt).step_by(3).map(|found| format!("- {} [{}]", &found[2], &found[1])).collect();
     json!({"changes": [{"section": "assumptions", "text": told.join("\n")},
                        {"section": "steps", "text": "- They pay 123,456 for it."}],
            "holes": [{"id": "H1", "how": "mended", "why": ""}]})
@@ -74,7 +71,8 @@ fn mended(prompt: &str) -> Value {
 /// An answer of a large mind: of what it reads it passes over every third thing, and tells figures and quotes that nobody said.
 fn written(properties: &Value, conversation: &str) -> Value {
     let said = Regex::new(r"(?m)^(U\d+): (.*)$").expect("it is one");
-    let struck: Vec<&str> = conversation.lines().filter_map(|line| line.strip_prefix("They hold no longer: ")).collect();
+    let struck: Vec<&str> =
+        conversation.lines().filter_map(|line| line.strip_prefix("They hold no longer: ")).collect();
     let holds = |clause: &String| !struck.iter().any(|words| clause.contains(words) || words.contains(clause.as_str()));
     let mut why = String::new();
     let mut first = String::new();

@@ -135,7 +135,8 @@ function draft.faults(self: app.App, made: session.Decision, answer: document.Do
 	for _, section in basis.sections do
 		for _, unit in marked.units(answer[section] or "") do
 			for _, quote in quotes_of(unit.text) do
-				if not ledger.is_said(quote, said) then
+				-- A step has the words of what is to be decided, or asked.
+				if section ~= "steps" and not ledger.is_said(quote, said) then
 					add(section, `nobody said these words: "{quote}"`)
 				end
 			end

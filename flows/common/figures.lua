@@ -332,19 +332,19 @@ function figures.in_words(line: string): { Figure }
 	return found
 end
 
---- Whether a figure is the sum, the difference, the product or the quotient of two of these, but for the last digit; or a time of the
---- clock so many minutes from another.
+--- Whether a figure is the sum, the difference or the product of two of these, to the digit; or a time of the clock so many minutes
+--- from another.
 function figures.comes_of(written: string, from: { Figure }): boolean
 	local wanted = figures.of(written)[1]
 	local function is(value: number): boolean
-		return is_near(value, (wanted :: Figure).value, ROUNDED_IN_TABLE)
+		return is_near(value, (wanted :: Figure).value, 1e-6)
 	end
 	return wanted ~= nil
 		and list.some(from, function(one): boolean
 			return list.some(from, function(other): boolean
 				local a, b = one.value, other.value
 				local in_minutes = string.find(written, ":", 1, true) ~= nil and (is(a + b / 60) or is(a - b / 60))
-				return in_minutes or is(a + b) or is(a - b) or is(a * b) or (b ~= 0 and is(a / b))
+				return in_minutes or is(a + b) or is(a - b) or is(a * b)
 			end)
 		end)
 end

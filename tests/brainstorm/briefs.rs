@@ -40,7 +40,7 @@ fn a_session_whose_brief_cannot_be_written_goes_on_until_it_can() {
 #[test]
 fn each_form_and_a_template_of_ones_own_says_all_that_holds() {
     for (arguments, heads) in [
-        (vec!["--format", "prd"], vec!["## Constraints", "## Stories", "## Next steps"]),
+        (vec!["--format", "prd"], vec!["## Options", "## Stories", "## Next steps"]),
         (vec!["--format", "rfc"], vec!["## Motivation", "## Design"]),
         (vec!["--format", "adr"], vec!["## Context", "## Decision", "## Consequences"]),
         (vec!["--format", "issue"], vec!["## Stories", "A customer keeps the order"]),

@@ -50,7 +50,7 @@ fn a_brief_is_shown_as_it_was_written_without_its_marks_and_what_it_rests_on_is_
     let of = |section: &str| {
         rests.as_array().expect("a list").iter().filter(|rest| rest["section"] == section).cloned().collect::<Vec<_>>()
     };
-    assert_eq!(of("open")[1]["from"], json!([1, 2]), "{rests}");
+    assert_eq!(of("open")[0]["from"], json!([1, 2]), "{rests}");
     for section in ["lead", "table", "steps"] {
         assert_eq!(of(section)[0]["from"], json!([1]), "{rests}");
     }

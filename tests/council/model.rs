@@ -178,7 +178,7 @@ impl Brain {
                    "steps": "| What | Who | By |\n|---|---|---|\n| Count them | Ann | this week |\n\n*Owners and dates are suggested.*",
                    "context": ""})
         } else if has("option") {
-            answer(properties, request)
+            answer(properties)
         } else if has("decision") {
             let mut value = json!({"decision": "Split it, alone.", "tradeoffs": ["Two deployments"], "assumptions": ["The team stays"],
                    "rejected": ["Waiting: it costs more each month"], "next_steps": ["Write the contract tests"]});
@@ -326,7 +326,7 @@ fn written(properties: &Value, request: &Request) -> Value {
 }
 
 /// An answer of a small mind, line by line.
-fn answer(properties: &Value, request: &Request) -> Value {
+fn answer(properties: &Value) -> Value {
     let option = &properties["option"]["enum"][0];
     let ids = &properties["decision"]["properties"]["from"]["items"]["enum"];
     let last = ids.as_array().and_then(|ids| ids.last()).expect("somebody said something");

@@ -20,7 +20,7 @@ use crate::host::git::Repository;
 use crate::host::notify::Notifier;
 use crate::host::{CallEvent, FrontEnd, Models};
 use crate::journal::key::EffectKey;
-use crate::model::chat::{ChatReply, ChatRequest, Usage};
+use crate::model::chat::{ChatReply, ChatRequest, Retry, Usage};
 use crate::model::collection::Collection;
 use crate::model::command::ExecCommand;
 use crate::model::digest::Digest;
@@ -304,6 +304,8 @@ impl World {
         if self.details {
             self.front.show(&Event::CallSent { call: call.clone(), request: Box::new(request.clone()) });
         }
+        let began = Instant::now();
+        let mut retries = Vec::new();
         let mut report = |event: CallEvent<'_>| {
             self.front.show(&match event {
                 CallEvent::Alive => return heartbeat.beat(),
@@ -317,12 +319,15 @@ impl World {
                 }
                 CallEvent::Notice(text) => Event::Notice { text: text.to_owned() },
                 CallEvent::Retry { attempt, reason, wait_ms } => {
+                    let after_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    retries.push(Retry { after_ms, wait_ms, reason: reason.to_owned() });
                     Event::CallRetried { call: call.clone(), attempt, reason: reason.to_owned(), wait_ms }
                 }
             });
         };
         let mut reply = self.models.chat(&request, &mut report).await;
         if let Ok(reply) = &mut reply {
+            reply.retries = retries;
             let price = self.models.price(&request.model);
             // A cost that the provider tells is the true one.
             reply.cost = reply.cost.or(price.map(|price| price.of(reply.usage)));

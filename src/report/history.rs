@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::error::Result;
 use crate::journal::entries;
 use crate::model::budget::Spent;
-use crate::model::chat::Usage;
+use crate::model::chat::{Retry, Usage};
 use crate::model::param;
 
 /// What a run did.
@@ -242,6 +242,15 @@ impl RunHistory {
 }
 
 impl RecordedEffect {
+    /// Returns when, how long and why a call waited before it was made again. Journals that do not say it tell the attempts
+    /// whose replies broke off.
+    pub(crate) fn retries(&self) -> impl Iterator<Item = Retry> + '_ {
+        let told: Vec<Retry> = Deserialize::deserialize(&self.outcome["retries"]).unwrap_or_default();
+        let lost = self.outcome["lost"]["attempts"].as_u64().unwrap_or_default() as usize;
+        let untold = lost.saturating_sub(told.len());
+        told.into_iter().chain(std::iter::repeat_n(Retry::default(), untold))
+    }
+
     /// How long it took, in milliseconds; 0 while it has no outcome.
     pub(crate) fn duration(&self) -> u64 {
         self.ended.map_or(0, |ended| ended.saturating_sub(self.began))

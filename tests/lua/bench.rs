@@ -232,6 +232,7 @@ impl Models for Obliging {
             cost: None,
             saved: 0.0,
             refused: Vec::new(),
+            retries: Vec::new(),
             lost: None,
         }))
         .boxed_local()

@@ -243,9 +243,9 @@ impl Machine {
         self.folders.cache.join("index")
     }
 
-    /// Returns the file that keeps what flows offer to editors and agents, so that they need not be loaded for it.
-    pub fn offers(&self) -> PathBuf {
-        self.folders.cache.join("offers.json")
+    /// Returns a file of the user's cache, which may be gone at any time.
+    pub(crate) fn cache_file(&self, name: &str) -> PathBuf {
+        self.folders.cache.join(name)
     }
 
     /// Returns the folder of local model files.

@@ -6,6 +6,7 @@ mod docs;
 mod early;
 mod examples;
 mod index;
+mod latest;
 mod readme;
 mod seat;
 mod signed;

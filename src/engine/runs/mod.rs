@@ -29,6 +29,8 @@ use crate::journal::writer::{JournalTail, JournalWriter};
 use crate::model::event::EndStatus;
 use crate::model::text::{excerpt, line};
 
+/// What names the user's run that began last, in the place of its name.
+pub const LATEST: &str = "latest";
 /// How many runs a message names.
 const NAMED: usize = 5;
 /// The longest name of a run, in bytes.
@@ -181,15 +183,21 @@ impl Runs {
         self.store.origin(id, first_line)
     }
 
-    /// Returns the id of the run that `wanted` names, by its whole name or by a part that no other has; without a name the
-    /// user's latest run that can be resumed.
+    /// Returns the id of the run that `wanted` names, by its whole name, by a part that no other has, or as [`LATEST`]; without a
+    /// name the user's latest run that can be resumed.
     ///
     /// # Errors
     ///
     /// `run-not-found` if no run fits or several do.
     pub fn find(&self, wanted: Option<&str>) -> Result<String> {
         match wanted {
-            Some(wanted) => Runs::match_name(&self.ids()?, wanted),
+            Some(wanted) => {
+                let ids = self.ids()?;
+                match wanted == LATEST && !ids.iter().any(|id| id == LATEST) {
+                    true => self.newest_own(),
+                    false => Runs::match_name(&ids, wanted),
+                }
+            }
             None => self.latest(),
         }
     }
@@ -234,6 +242,14 @@ impl Runs {
                 Err(Failure::new(Code::RunNotFound, format!("`{}` could be {}", excerpt(wanted), names.join(", "))))
             }
         }
+    }
+
+    /// Returns the user's run that began last, whatever it has come to.
+    fn newest_own(&self) -> Result<String> {
+        let own = self.list()?.into_iter().rev().find(|run| run.origin == Origin::Own);
+        own.map(|run| run.id).ok_or_else(|| {
+            Failure::new(Code::RunNotFound, "there is no run of yours here").hint("`nietz flows` shows what can be run")
+        })
     }
 
     /// Returns the user's latest run that can be resumed, preferably one that no process has locked. Foreign runs are only

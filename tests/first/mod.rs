@@ -7,6 +7,7 @@ mod early;
 mod examples;
 mod index;
 mod latest;
+mod mistakes;
 mod readme;
 mod seat;
 mod signed;

@@ -67,9 +67,9 @@ fn journal(machine: &Machine, wanted: Option<&str>) -> Result<PathBuf> {
     let id = match wanted {
         Some(path) if path.ends_with(".jsonl") && Path::new(path).is_file() => return Ok(PathBuf::from(path)),
         Some(wanted) => runs.find(Some(wanted))?,
-        None => runs.newest()?.ok_or_else(|| {
-            Failure::new(Code::RunNotFound, "there are no runs here").hint(WHERE_RUNS_STAND)
-        })?,
+        None => runs
+            .newest()?
+            .ok_or_else(|| Failure::new(Code::RunNotFound, "there are no runs here").hint(WHERE_RUNS_STAND))?,
     };
     runs.journal(&id)
 }

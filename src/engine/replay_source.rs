@@ -60,7 +60,14 @@ impl ReplaySource {
     /// As [`History::read`].
     pub fn new(path: &Path, mode: ReplayMode) -> Result<ReplaySource> {
         let history = History::read_as_it_was(path)?;
-        Ok(ReplaySource { path: path.to_owned(), history, mode, exclusive: false, replayed: HashSet::new(), missed: None })
+        Ok(ReplaySource {
+            path: path.to_owned(),
+            history,
+            mode,
+            exclusive: false,
+            replayed: HashSet::new(),
+            missed: None,
+        })
     }
 
     /// Opens the run that another is forked from. The failures that it ended with are tried

@@ -179,7 +179,8 @@ fn why_says_what_would_be_done_again() {
 
 #[test]
 fn a_plan_tells_what_a_fork_would_be_given_and_what_it_would_pay_and_does_nothing() {
-    const CONFIG: &str = "models: {prices: {openai/test: {input: 20000, output: 100000}, openai/big: {input: 200000, output: 0}}}\n";
+    const CONFIG: &str =
+        "models: {prices: {openai/test: {input: 20000, output: 100000}, openai/big: {input: 200000, output: 0}}}\n";
     let server = model();
     let env = run(&server).config(CONFIG);
     let plan = |words: &[&str], code| {

@@ -25,16 +25,52 @@ const MISTAKES: &[Mistake] = &[
     Mistake(&["run", "flows/tee.lua"], 2, &["there is no flow `flows/tee.lua`", "flows here: ", "tea"]),
     Mistake(&["run", "tea"], 2, &["<KIND>", "Usage: nietz run tea <KIND>"]),
     Mistake(&["run", "tea", "green", "--modle", "x"], 2, &["'--modle'", "'--model'"]),
-    Mistake(&["run", "ask", "x", "@notse.md"], 2, &["there is no file notse.md", "did you mean @notes.md? ", ": \\\\@notse.md\n"]),
-    Mistake(&["run", "ask", "x", "@sub/notse.md"], 2, &["there is no file sub/notse.md", "did you mean @sub/notes.md?"]),
-    Mistake(&["run", "ask", "x", "--max-calls", "many"], 2, &["'many'", "--max-calls", "a whole number is needed, such as 50"]),
-    Mistake(&["run", "ask", "x", "--max-cost", "lots"], 2, &["'lots'", "an amount of US dollars is needed, such as 0.50"]),
+    Mistake(
+        &["run", "ask", "x", "@notse.md"],
+        2,
+        &["there is no file notse.md", "did you mean @notes.md? ", ": \\\\@notse.md\n"],
+    ),
+    Mistake(
+        &["run", "ask", "x", "@sub/notse.md"],
+        2,
+        &["there is no file sub/notse.md", "did you mean @sub/notes.md?"],
+    ),
+    Mistake(
+        &["run", "ask", "x", "--max-calls", "many"],
+        2,
+        &["'many'", "--max-calls", "a whole number is needed, such as 50"],
+    ),
+    Mistake(
+        &["run", "ask", "x", "--max-cost", "lots"],
+        2,
+        &["'lots'", "an amount of US dollars is needed, such as 0.50"],
+    ),
     Mistake(&["run", "ask", "x", "--max-time", "soon"], 2, &["'soon'", "90s, 10m or 1h30m"]),
-    Mistake(&["run", "ask", "x", "--model", "opnai/gpt-6.1-terra"], 1, &["opnai/gpt-6.1-terra", "did you mean openai/gpt-6.1-terra?"]),
-    Mistake(&["run", "ask", "x", "--model", "anthropic/claude-sonnet-5-5"], 1, &["there is no key for anthropic", "ANTHROPIC_API_KEY", "nietz models key"]),
-    Mistake(&["run", "ask", "x", "--model", "openai/test"], 3, &["nothing listens at http://127.0.0.1:1", "start the server"]),
-    Mistake(&["run", "tea", "x", "--answers", "none.yaml"], 2, &["the answers file none.yaml", "relative to the folder that you are in"]),
-    Mistake(&["run", "tea", "x", "--answers", "broken.yaml"], 2, &["broken.yaml: line 1 column 4", "--> broken.yaml:1:4", "a line each"]),
+    Mistake(
+        &["run", "ask", "x", "--model", "opnai/gpt-6.1-terra"],
+        1,
+        &["opnai/gpt-6.1-terra", "did you mean openai/gpt-6.1-terra?"],
+    ),
+    Mistake(
+        &["run", "ask", "x", "--model", "anthropic/claude-sonnet-5-5"],
+        1,
+        &["there is no key for anthropic", "ANTHROPIC_API_KEY", "nietz models key"],
+    ),
+    Mistake(
+        &["run", "ask", "x", "--model", "openai/test"],
+        3,
+        &["nothing listens at http://127.0.0.1:1", "start the server"],
+    ),
+    Mistake(
+        &["run", "tea", "x", "--answers", "none.yaml"],
+        2,
+        &["the answers file none.yaml", "relative to the folder that you are in"],
+    ),
+    Mistake(
+        &["run", "tea", "x", "--answers", "broken.yaml"],
+        2,
+        &["broken.yaml: line 1 column 4", "--> broken.yaml:1:4", "a line each"],
+    ),
     Mistake(&["resume"], 2, &["there are no runs here", "`nietz where` tells which this is"]),
     Mistake(&["log"], 2, &["there are no runs here", "-C FOLDER names another"]),
     Mistake(&["log", "monday"], 2, &["there is no run `monday` here", "-C FOLDER names another"]),
@@ -42,13 +78,17 @@ const MISTAKES: &[Mistake] = &[
     Mistake(&["test"], 2, &["there is no cassette here", "nietz test --from-run RUN"]),
     Mistake(&["eject", "cuoncil"], 2, &["there is no flow `cuoncil`", "did you mean `council`?"]),
     Mistake(&["explain", "key-mising"], 2, &["`key-mising`", "did you mean `key-missing`?"]),
-    Mistake(&["pack", "add", "nosuch"], 1, &["`nosuch`: there is no such folder or archive", "a name in an index"]),
-    Mistake(&["pack", "add", "https://example.org/tea.git"], 1, &["say which tag or commit", "URL#TAG"]),
+    Mistake(&["pack", "add", "nosuch"], 2, &["`nosuch`: there is no such folder or archive", "a name in an index"]),
+    Mistake(&["pack", "add", "https://example.org/tea.git"], 2, &["say which tag or commit", "URL#TAG"]),
     Mistake(&["new", "flow", "tea"], 2, &["flows/tea.lua is there already", "choose another name"]),
     Mistake(&["new", "flow", "Tea Pot"], 2, &["`Tea Pot` is not a valid name", "lower-case letters"]),
-    Mistake(&["run", "say", "--model", "openai/test"], 1, &["attempt to call a nil value", "flows/say.lua:4", "`nietz check` names functions"]),
+    Mistake(
+        &["run", "say", "--model", "openai/test"],
+        1,
+        &["attempt to call a nil value", "flows/say.lua:4", "`nietz check` names functions"],
+    ),
     Mistake(&["check", "flows/say.lua"], 4, &["@nietz/llm has no `chta`; did you mean `chat`?", "flows/say.lua:4:"]),
-    Mistake(&["run", "broken"], 1, &["Expected", "flows/broken.lua:1"]),
+    Mistake(&["run", "broken"], 4, &["Expected", "flows/broken.lua:1"]),
     Mistake(&["install", "emcas"], 2, &["'emcas'", "vscode"]),
 ];
 
@@ -76,13 +116,15 @@ fn a_folder_without_a_repository_or_a_right_is_told_with_what_mends_it() {
     let env = Env::new();
     env.nietz(["new", "flow", "review", "--like", "review"]).go().exits(0);
     let none = env.nietz(["run", "review", "--ci", "--trust", "--model", "openai/test"]).go().exits(1).stderr;
-    for part in ["is not the top folder of a git repository", "(or any of the parent directories): .git\n", "git init"] {
+    for part in ["is not the top folder of a git repository", "(or any of the parent directories): .git\n", "git init"]
+    {
         assert!(none.contains(part), "{part}: {none}");
     }
     // To root, every folder is writable, and every file readable.
     if !rustix::process::geteuid().is_root() {
         let env = Env::new().flow("tea", TEA);
-        let set = |mode| std::fs::set_permissions(env.workspace(), PermissionsExt::from_mode(mode)).expect("it is ours");
+        let set =
+            |mode| std::fs::set_permissions(env.workspace(), PermissionsExt::from_mode(mode)).expect("it is ours");
         set(0o555);
         let told = env.nietz(["run", "tea", "green"]).go().exits(1).stderr;
         set(0o755);
@@ -97,7 +139,9 @@ fn a_network_that_is_not_there_is_told_whole() {
     if !alone {
         return println!("SKIPPED: this system lets nobody have a network of their own");
     }
-    let env = Env::new().without("OPENAI_BASE_URL").config("models: {retry: {attempts: 1, total_seconds: 5, base_delay_ms: 1}}\n");
+    let env = Env::new()
+        .without("OPENAI_BASE_URL")
+        .config("models: {retry: {attempts: 1, total_seconds: 5, base_delay_ms: 1}}\n");
     let call = env.nietz(["run", "ask", "x", "--model", "openai/gpt-6.1-terra"]).by("unshare", ["-rn"]);
     let told = call.go().exits(3).stderr;
     assert!(told.contains("openai at https://api.openai.com cannot be reached") && !told.contains('…'), "{told}");

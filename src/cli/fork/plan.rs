@@ -32,14 +32,21 @@ struct Share {
     cost: Option<f64>,
 }
 
-pub(super) fn show(machine: &Machine, session: &Session, mut begin: NewRun, journal: &Path, json: bool) -> Result<Exit> {
+pub(super) fn show(
+    machine: &Machine,
+    session: &Session,
+    mut begin: NewRun,
+    journal: &Path,
+    json: bool,
+) -> Result<Exit> {
     let source = begin.replay_source.take();
     let client = listening_client(machine, &FrontEndSlot::default())?;
     let open = session.open_record(machine, &client, &runtime()?, begin)?;
     let history = RunHistory::read(journal)?;
     let played = source.map(|source| replay::play_on(machine, session, (source.to_plan(), &open), None)).transpose()?;
     let (missed, failure) = played.as_ref().map_or((&[][..], None), |played| played.missed());
-    let (mut back, mut anew) = (Share { cost: Some(0.0), ..Share::default() }, Share { cost: Some(0.0), ..Share::default() });
+    let (mut back, mut anew) =
+        (Share { cost: Some(0.0), ..Share::default() }, Share { cost: Some(0.0), ..Share::default() });
     for effect in history.effects.iter().filter(|effect| effect.ended.is_some()) {
         let is_back = played.as_ref().is_some_and(|played| played.has_given_back(&effect.key));
         let share = if is_back { &mut back } else { &mut anew };
@@ -65,7 +72,12 @@ pub(super) fn show(machine: &Machine, session: &Session, mut begin: NewRun, jour
     Ok(Exit::Done)
 }
 
-fn tell(history: &RunHistory, (back, anew): (&Share, &Share), missed: &[Failure], failure: Option<&Failure>) -> Result<()> {
+fn tell(
+    history: &RunHistory,
+    (back, anew): (&Share, &Share),
+    missed: &[Failure],
+    failure: Option<&Failure>,
+) -> Result<()> {
     output::line(format!("given back: {}", back.text()))?;
     match (missed.is_empty(), failure) {
         (true, None) if anew.effects == 0 => output::line("anew: nothing"),

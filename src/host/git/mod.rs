@@ -461,9 +461,9 @@ impl Repository {
             let stderr = String::from_utf8_lossy(&out.stderr);
             return Err(match stderr.contains("dubious ownership") {
                 true => self.of_another_user(),
-                false => no_repository()
-                    .because(clean(stderr.trim().trim_start_matches("fatal: ")))
-                    .hint("in a new project: git init, and commit something; else name the repository: nietz -C FOLDER run …"),
+                false => no_repository().because(clean(stderr.trim().trim_start_matches("fatal: "))).hint(
+                    "in a new project: git init, and commit something; else name the repository: nietz -C FOLDER run …",
+                ),
             });
         }
         let out = String::from_utf8_lossy(&out.stdout).into_owned();

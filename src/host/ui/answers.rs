@@ -61,7 +61,8 @@ impl Answers {
         };
         let read = disk::read(path, Links::All, LARGEST).map_err(|failure| unreadable(failure.message))?;
         let bytes = read.ok_or_else(|| {
-            unreadable("there is none".to_owned()).hint("paths are relative to the folder that you are in; `-` reads standard input")
+            unreadable("there is none".to_owned())
+                .hint("paths are relative to the folder that you are in; `-` reads standard input")
         })?;
         let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
         Answers::parse(&name, &text, inner)
@@ -83,11 +84,10 @@ impl Answers {
         let mapping: IndexMap<String, Value> = if empty {
             IndexMap::new()
         } else {
-            serde_yaml::from_str_with_options(text, options)
-                .map_err(|error| {
-                    let why = error.render_with_formatter(&serde_yaml::UserMessageFormatter);
-                    refuse(why.trim_start_matches("error: ").replace("<input>", name))
-                })?
+            serde_yaml::from_str_with_options(text, options).map_err(|error| {
+                let why = error.render_with_formatter(&serde_yaml::UserMessageFormatter);
+                refuse(why.trim_start_matches("error: ").replace("<input>", name))
+            })?
         };
         let mut entries = IndexMap::new();
         for (id, value) in mapping {

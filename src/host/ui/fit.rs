@@ -100,7 +100,10 @@ mod tests {
         assert_eq!(lines("  - a detail that is long\nb\n", 20), "  - a detail that is\n    long\nb\n");
         assert_eq!(lines("a /very/long/path/of/a/file b", 20), "a\n  /very/long/path/of/a/file\n  b");
         assert_eq!(lines("\u{1b}[1;31merror:\u{1b}[0m one two three", 20), "\u{1b}[1;31merror:\u{1b}[0m one two three");
-        assert_eq!(lines("  Ann (a/big)  4 calls  400 in  80 out\n", 30), "  Ann (a/big)  4 calls  400 in\n    80 out\n");
+        assert_eq!(
+            lines("  Ann (a/big)  4 calls  400 in  80 out\n", 30),
+            "  Ann (a/big)  4 calls  400 in\n    80 out\n"
+        );
         assert_eq!(lines("short", 3), "short");
     }
 }

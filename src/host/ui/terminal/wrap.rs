@@ -1,6 +1,6 @@
 //! Breaks styled text into lines that fit: at spaces, and between wide characters, which are written
 //! without spaces. Cells of a row, with a wide gap between them, stay whole where they can. A word that is longer than the line is
-//! cut, behind a slash if it has one there. A no-break space is no break, so French
+//! cut, behind a slash or a hyphen if it has one there. A no-break space is no break, so French
 //! punctuation stays with its word.
 
 use anstyle::Style;
@@ -75,7 +75,7 @@ fn first_break(text: &[(char, Style)], width: usize) -> (usize, usize) {
     let (mut best, mut gap, mut slash, mut blank) = (None, None, None, true);
     for (index, (c, _)) in text.iter().enumerate() {
         let wide = cells(*c);
-        if index > 0 && text[index - 1].0 == '/' && used > width / 3 {
+        if index > 0 && matches!(text[index - 1].0, '/' | '-' | '_') && used > width / 3 {
             slash = Some(index);
         }
         if *c == ' ' || (wide == 2 && used > 0) {
@@ -126,6 +126,7 @@ mod tests {
         assert_eq!(wrapped("a  incomprehensibilities", 8), ["a", "incompre", "hensibil", "ities"]);
         assert_eq!(wrapped("  Ann (a/big)  4 calls  400 in", 28), ["  Ann (a/big)  4 calls", "400 in"]);
         assert_eq!(wrapped("docs/briefs/checkout", 14), ["docs/briefs/", "checkout"]);
+        assert_eq!(wrapped("checkout-that-survives", 18), ["checkout-that-", "survives"]);
         assert_eq!(wrapped("a/incomprehensible", 14), ["a/incomprehens", "ible"]);
         assert_eq!(wrapped("a\n\nb", 7), ["a", "", "b"]);
         assert_eq!(wrapped("", 7), [""]);

@@ -263,7 +263,9 @@ impl Renderer {
         let end = inline.iter().rposition(|(c, _)| !c.is_whitespace()).map_or(0, |last| last + 1);
         if end > 0 && self.table.is_none() {
             let lines = match is_marked(&inline) {
-                true => inline[..end].split(|(c, _)| *c == '\n').flat_map(|line| hanging(line, self.room(), 2)).collect(),
+                true => {
+                    inline[..end].split(|(c, _)| *c == '\n').flat_map(|line| hanging(line, self.room(), 2)).collect()
+                }
                 false => wrap(&inline[..end], self.room()),
             };
             self.emit(&lines);

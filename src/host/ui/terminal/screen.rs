@@ -81,6 +81,9 @@ impl Screen {
             frame.push_str(&line.ansi(self.colour));
             frame.push_str("\u{1b}[K");
         }
+        if stay.is_empty() && lines.is_empty() {
+            frame.push_str(&self.emptied());
+        }
         frame.push_str("\u{1b}[J");
         let bottom = lines.len().saturating_sub(1);
         let (row, column) = cursor.unwrap_or((bottom, 0));
@@ -130,6 +133,16 @@ impl Screen {
         if up > 0 { format!("\u{1b}[{up}A\r") } else { "\r".to_owned() }
     }
 
+    /// Returns what empties the rows of the changing part, from its beginning and back to it. A multiplexer whose whole screen is
+    /// cleared keeps what stood there in its history, unless it is empty.
+    fn emptied(&self) -> String {
+        let columns = (self.size)().0.max(1);
+        let rows: usize = self.drawn.iter().map(|width| width.div_ceil(columns).max(1)).sum();
+        let down = "\u{1b}[K\u{1b}[1B".repeat(rows.saturating_sub(1));
+        let up = if rows > 1 { format!("\u{1b}[{}A", rows - 1) } else { String::new() };
+        format!("{down}\u{1b}[K{up}")
+    }
+
     /// Returns the lines that fit on the screen; if there are too many, the lowest ones.
     fn visible<'a>(&self, view: &'a View) -> (&'a [StyledLine], Option<(usize, usize)>) {
         let skipped = view.lines.len().saturating_sub(self.height() - 1);
@@ -170,7 +183,12 @@ mod tests {
         screen.draw(&[], &View::default());
         let rest = out.text()[first.len()..].to_owned();
         let again = "\u{1b}[?2026h\u{1b}[1A\r? ask\u{1b}[K\r\n> a\u{1b}[K\u{1b}[J\r\u{1b}[3C\u{1b}[?25h\u{1b}[?2026l";
-        assert_eq!(rest, format!("{again}\u{1b}[?2026h\u{1b}[1A\r\u{1b}[J\u{1b}[?25h\u{1b}[?2026l"));
+        assert_eq!(
+            rest,
+            format!(
+                "{again}\u{1b}[?2026h\u{1b}[1A\r\u{1b}[K\u{1b}[1B\u{1b}[K\u{1b}[1A\u{1b}[J\u{1b}[?25h\u{1b}[?2026l"
+            )
+        );
     }
 
     #[test]

@@ -111,6 +111,35 @@ fn each_mistake_of_a_newcomer_is_told_with_what_to_do() {
     }
 }
 
+/// What a flow gives a function of the host is told by its name, and by nothing of how it is read.
+#[test]
+fn an_option_of_a_choice_that_is_none_is_told_with_what_it_may_be() {
+    for (option, parts) in [
+        (
+            r#"{ value = "red", label = "Red", hnit = "as roses" }"#,
+            ["ui.choose: option 2 has no field `hnit`", "did you mean `hint`?"],
+        ),
+        (
+            r#"{ value = "red", detail = "as roses" }"#,
+            ["ui.choose: option 2 has no field `detail`", "known are value, label, hint"],
+        ),
+        (r#"{ value = "red" }"#, ["ui.choose: option 2: missing field `label`", "flows/pick.lua:4"]),
+        (r#"{ value = "red", label = 3 }"#, ["ui.choose: option 2: ", "what it takes: nietz docs ui.choose"]),
+    ] {
+        let flow = format!(
+            "local ui = require(\"@nietz/ui\")\n\
+             return require(\"@nietz\").flow {{ name = \"pick\", summary = \"s\", run = function()\n\
+             \t\n\
+             \tui.choose {{ id = \"c\", prompt = \"Which?\", options = {{ \"green\", {option} }} }}\n\
+             end }}\n"
+        );
+        let told = Env::new().flow("pick", &flow).nietz(["run", "pick"]).go().exits(1).stderr;
+        for part in parts {
+            assert!(told.contains(part) && !told.contains("untagged"), "{part}: {told}");
+        }
+    }
+}
+
 #[test]
 fn a_folder_without_a_repository_or_a_right_is_told_with_what_mends_it() {
     let env = Env::new();

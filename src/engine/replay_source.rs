@@ -242,6 +242,7 @@ impl ReplaySource {
                 _ if self.replayed.contains(&twin.key) => {
                     format!("line {} has the same request; it is recorded {count}×, and asked for once more", twin.seq)
                 }
+                _ if !self.history.has(twin.key) => format!("line {} is done anew", twin.seq),
                 _ => format!("line {} has the same request, made when other things had been changed before", twin.seq),
             }));
         }

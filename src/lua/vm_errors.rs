@@ -19,14 +19,7 @@ pub(crate) fn from_error(error: &mlua::Error) -> Failure {
         },
         mlua::Error::MemoryError(_) => memory_limit_failure(),
         mlua::Error::SyntaxError { message, .. } => Failure::new(Code::FlowInvalid, clean(message)),
-        mlua::Error::RuntimeError(message) => {
-            let failure = Failure::new(Code::FlowError, clean(message));
-            match message.contains("attempt to call a nil value") {
-                // Luau does not name what was called.
-                true => failure.hint("`nietz check` names functions that are misspelt"),
-                false => failure,
-            }
-        }
+        mlua::Error::RuntimeError(message) => Failure::new(Code::FlowError, clean(message)),
         other => Failure::new(Code::FlowError, clean(&other.to_string())),
     }
 }

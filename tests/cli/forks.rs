@@ -203,7 +203,11 @@ fn a_plan_tells_what_a_fork_would_be_given_and_what_it_would_pay_and_does_nothin
     assert_eq!(told["at_most_anew"]["cost"], 6.0, "{told}");
     let anew = plan(&["--calls-anew"], 0).stdout;
     assert!(anew.contains("anew, at most: 4 effects, 3 model calls"), "{anew}");
-    let from_there = plan(&["--at", "4"], 0).stdout;
+    assert!(anew.contains("line 2 is done anew\nline 3 is done anew\n"), "{anew}");
+    let log = env.nietz(["log", "r1"]).go().exits(0).stdout;
+    let asked = log.lines().find(|line| line.contains("ask")).expect("it was asked");
+    let line = asked.split_whitespace().next().expect("a number");
+    let from_there = plan(&["--at", line], 0).stdout;
     assert!(from_there.starts_with("given back: 2 effects, 2 model calls"), "{from_there}");
     plan(&["--into", "other"], 2);
     // An edit that breaks the flow is seen before it costs anything.

@@ -22,7 +22,7 @@ struct Mistake(&'static [&'static str], i32, &'static [&'static str]);
 const MISTAKES: &[Mistake] = &[
     Mistake(&["rnu", "tea"], 2, &["unrecognized subcommand 'rnu'", "'runs'"]),
     Mistake(&["run", "brainstrom", "x"], 2, &["there is no flow `brainstrom`", "did you mean `brainstorm`?"]),
-    Mistake(&["run", "flows/tee.lua"], 2, &["there is no flow `flows/tee.lua`", "flows here: ", "tea"]),
+    Mistake(&["run", "flows/tee.lua"], 2, &["there is no flow `flows/tee.lua`", "did you mean `tea`?"]),
     Mistake(&["run", "tea"], 2, &["<KIND>", "Usage: nietz run tea <KIND>"]),
     Mistake(&["run", "tea", "green", "--modle", "x"], 2, &["'--modle'", "'--model'"]),
     Mistake(

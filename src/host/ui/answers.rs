@@ -254,15 +254,15 @@ mod tests {
     fn a_file_that_is_no_mapping_is_refused_with_its_name_and_line() {
         let message = |text| answers(text, "").0.err().map(|failure| failure.message).unwrap_or_default();
         assert_snapshot!(message("- a"), @r"
-        a.yaml: error: line 1 column 1: expected mapping start
-         --> <input>:1:1
+        a.yaml: line 1 column 1: expected mapping start
+         --> a.yaml:1:1
           |
         1 | - a
           | ^ expected mapping start
         ");
         assert_snapshot!(message("a: 1\na: 2"), @r"
-        a.yaml: error: line 2 column 1: duplicate mapping key: a not allowed here
-         --> <input>:2:1
+        a.yaml: line 2 column 1: duplicate mapping key: a not allowed here
+         --> a.yaml:2:1
           |
         1 | a: 1
         2 | a: 2

@@ -11,7 +11,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 
 use self::table::Table;
 use super::style::{BOLD, DIM, StyledLine};
-use super::wrap::{hanging, wrap};
+use super::wrap::{cells, hanging, wrap};
 use crate::host::ui::out::safe;
 
 /// The widest line of prose: longer lines are hard to read on wide screens.
@@ -218,7 +218,7 @@ impl Renderer {
         let mut lines = Vec::new();
         for source in code.trim_end_matches('\n').split('\n') {
             let chars: Vec<(char, Style)> = source.chars().map(|c| (c, CODE)).collect();
-            let blanks = source.len() - source.trim_start_matches(' ').len();
+            let blanks: usize = source.chars().take_while(|c| c.is_whitespace()).map(cells).sum();
             for line in hanging(&chars, room, blanks + 2) {
                 let mut indented = StyledLine::new("  ", Style::new());
                 indented.append(&line);

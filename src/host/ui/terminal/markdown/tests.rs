@@ -81,7 +81,7 @@ fn quotes_and_code_keep_their_marks() {
       rust
       fn main() {
           let long = "more than
-      fits";
+            fits";
 
       }
 

@@ -111,6 +111,16 @@ fn each_mistake_of_a_newcomer_is_told_with_what_to_do() {
     }
 }
 
+#[test]
+fn who_types_nothing_or_asks_for_help_is_told_how_to_begin() {
+    let env = Env::new();
+    for (words, code) in [(&["--help"][..], 0), (&[], 2)] {
+        let ended = env.nietz(words.iter().copied()).go().exits(code);
+        let told = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(told.contains("To begin: `nietz run ask") && told.contains("nietz doctor"), "{told}");
+    }
+}
+
 /// What a flow gives a function of the host is told by its name, and by nothing of how it is read.
 #[test]
 fn an_option_of_a_choice_that_is_none_is_told_with_what_it_may_be() {

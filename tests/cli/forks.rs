@@ -177,6 +177,20 @@ fn why_says_what_would_be_done_again() {
     assert_eq!(server.calls(), 3, "it asks nobody");
 }
 
+/// Personas are looked for while a flow runs: those that nobody has touched are not said to have changed.
+#[test]
+fn why_names_no_file_that_is_as_it_was() {
+    const FLOW: &str = r#"
+local personas = require("@nietz/personas")
+return require("@nietz").flow { name = "voices", summary = "s", permissions = { llm = true },
+	run = function() return require("@nietz/llm").chat { prompt = `{#personas.list({})} of them` }.text end }
+"#;
+    let env = Env::with(&model()).flow("voices", FLOW);
+    env.run(["voices"]).go().exits(0);
+    let told = env.nietz(["why", "r1", "2"]).go().exits(0).stdout;
+    assert!(told.contains("it is given back") && !told.contains("Changed since"), "{told}");
+}
+
 #[test]
 fn a_plan_tells_what_a_fork_would_be_given_and_what_it_would_pay_and_does_nothing() {
     const CONFIG: &str =

@@ -250,7 +250,8 @@ pub(super) fn why(machine: &Machine, args: &WhyArgs) -> Result<Exit> {
     let digests = tree.digests();
     let changed: Vec<&str> = digests
         .iter()
-        .filter(|(path, digest)| open.files.get(*path) != Some(digest))
+        // What was read only later, such as personas, does not stand there.
+        .filter(|(path, digest)| open.files.get(*path).is_some_and(|was| was != *digest))
         .map(|(path, _)| path.as_str())
         .collect();
     if !changed.is_empty() {

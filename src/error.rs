@@ -259,9 +259,8 @@ impl Failure {
         use std::io::ErrorKind as Kind;
         let failure = Failure::new(Code::DiskFailed, format!("cannot {doing} {}: {error}", path.display()));
         match error.kind() {
-            Kind::StorageFull | Kind::QuotaExceeded => {
-                failure.hint("free some space on that disk, then resume the run")
-            }
+            Kind::StorageFull | Kind::QuotaExceeded => failure
+                .hint("free some space on that disk, then do it again: a run that had begun goes on by `nietz resume`"),
             Kind::FileTooLarge => {
                 failure.hint("files may not become that large: raise the limit (`ulimit -f`), then resume the run")
             }

@@ -72,6 +72,9 @@ pub(super) fn run(machine: &Machine, args: &FlowsArgs) -> Result<Exit> {
         overridden.push((name, tree, files, unused));
     }
     cache.keep();
+    if !args.json {
+        rows.insert(0, ["FLOW", "WHAT IT DOES", "FROM"].map(str::to_owned).to_vec());
+    }
     output::table(&rows)?;
     if !args.json {
         tell_missing_packs(machine)?;

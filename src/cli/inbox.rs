@@ -24,7 +24,7 @@ pub(super) struct InboxArgs {
 /// Answer a question of a run that waits, or is asking now: from any machine that has the store
 #[derive(Args)]
 pub(super) struct AnswerArgs {
-    /// The run's id, or a part of it that only one has
+    /// The run's id, a part of it that only one has, or `latest`
     run: String,
     /// The question's id, where several wait, and the answer: as it is typed at the terminal
     #[arg(required = true, num_args = 1..=2, value_names = ["ID", "VALUE"])]
@@ -34,7 +34,7 @@ pub(super) struct AnswerArgs {
 /// Cancel a run of the store, and those that it began: whoever is at it stops
 #[derive(Args)]
 pub(super) struct CancelArgs {
-    /// The run's id, or a part of it that only one has
+    /// The run's id, a part of it that only one has, or `latest`
     run: String,
 }
 

@@ -83,9 +83,13 @@ use crate::run::project::Found;
 /// The smallest stack, in bytes, on which verbs run, whatever the user's limit (`ulimit -s`) gives the first thread.
 const STACK: usize = 8 << 20;
 
+/// What stands below the list of all commands, for whoever does not know one yet.
+const TO_BEGIN: &str = "To begin: `nietz run ask \"What could break?\" @FILE`, `nietz flows` for what else there is, `nietz new flow NAME` for \
+    one of your own, `nietz docs` for the reference, `nietz doctor` if something does not work.";
+
 /// Runs flows: structured conversations with language models, written in Lua as plain files
 #[derive(Parser)]
-#[command(name = "nietz", version, max_term_width = 100)]
+#[command(name = "nietz", version, max_term_width = 100, after_help = TO_BEGIN)]
 struct Cli {
     /// Work for this folder, instead of the nearest project from the current folder upwards
     #[arg(short = 'C', long, value_name = "FOLDER", global = true)]

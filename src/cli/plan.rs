@@ -29,6 +29,8 @@ struct Plan {
     command: Option<String>,
     /// The model of calls that name none, and why it was chosen.
     model: Option<Result<(String, String), Failure>>,
+    /// Where that model's provider is asked; absent for a model that runs on this machine.
+    address: Option<String>,
     /// The models that params name: the option, the word that was given, and the model that it means.
     named: Vec<(String, Result<String, Failure>)>,
     prices: Vec<(String, Option<Price>)>,
@@ -74,7 +76,12 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: b
     names.extend(aliases.iter().map(|(_, choice)| choice.model.clone()));
     names.sort();
     names.dedup();
+    let address = model.as_ref().and_then(|model| {
+        let (model, _) = model.as_ref().ok()?;
+        client.facts(Some(model)).ok()?.provider?.address
+    });
     let plan = Plan {
+        address,
         name: manifest.name.clone(),
         summary: manifest.summary.clone(),
         source: session.flow.located.source(),
@@ -203,6 +210,9 @@ impl Plan {
             Some(Ok((model, why))) => add("model", format!("{model} ({why})")),
             Some(Err(failure)) => add("model", format!("none: {}", failure.message)),
         }
+        if let Some(address) = &self.address {
+            add("", format!("asked at {address}"));
+        }
         for (option, model) in &self.named {
             match model {
                 Ok(model) => add("", format!("{model} ({option})")),
@@ -231,7 +241,7 @@ impl Plan {
         let map = |pairs: &[(String, String)]| -> Value { pairs.iter().cloned().collect() };
         json!({
             "flow": self.name, "summary": self.summary, "source": self.source, "command": self.command,
-            "model": model, "named_models": self.named.iter().map(|(option, model)| match model {
+            "model": model, "address": self.address, "named_models": self.named.iter().map(|(option, model)| match model {
                 Ok(model) => json!({ "option": option, "model": model }),
                 Err(failure) => json!({ "option": option, "failure": failure }),
             }).collect::<Vec<_>>(), "effort": self.effort, "aliases": aliases, "documents": map(&self.documents), "everywhere": self.everywhere,

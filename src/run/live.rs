@@ -158,7 +158,11 @@ impl Session {
     }
 
     /// Returns the first line of a run, and pins the run's models.
-    pub(super) fn open_record(
+    ///
+    /// # Errors
+    ///
+    /// The model that the user named cannot be used, a setting is wrong, or a name has a secret in it.
+    pub(crate) fn open_record(
         &self,
         machine: &Machine,
         client: &Client,

@@ -342,6 +342,7 @@ fn lists_say_where_things_come_from_and_what_hides_them() {
     ");
     let ended = env.nietz(["quotes"]).go().exits(0);
     assert_snapshot!(ended.stdout, @r"
+    QUOTES    HOW MANY, ABOUT WHAT                                               FROM
     classics  1: victory                                                         project
     classics  78: avoidance, defeat, overwhelm, perseverance, strategy, victory  bundled (hidden by that of: project)
     ");

@@ -6,6 +6,8 @@ mod docs;
 mod early;
 mod examples;
 mod index;
+mod latest;
+mod mistakes;
 mod readme;
 mod seat;
 mod signed;

@@ -248,7 +248,10 @@ impl Gate {
                 let messages = facts.conversation().iter().map(|item| serde_json::to_value(&item.message));
                 effect_request.request["messages"] = messages.filter_map(std::result::Result::ok).collect();
             }
-            return Err(source.describe_miss(effect_request.kind, effect_request.scope, &effect_request.request)?);
+            let missing = source.miss(effect_request.kind, effect_request.scope, &effect_request.request)?;
+            let future = ready(Err(missing)).boxed_local();
+            let (heartbeat, asks) = (Heartbeat::new(), false);
+            return Ok(Admission::Live(LiveEffect { key, future, heartbeat, lasts: false, asks }));
         };
         self.world.still_valid(&effect)?;
         if let Effect::Chat(chat) = &effect {

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::editors::collections::OfferedCollection;
 use crate::error::nearest;
 use crate::lua::manifest::{FlowCommand, Manifest};
 use crate::model::command::placeholder;
@@ -36,8 +37,10 @@ pub(crate) struct Offer {
     pub typed: BTreeSet<String>,
     /// Whether it changes anything but its own documents.
     pub works: bool,
-    /// Whether it has documents of its own.
-    pub writes: bool,
+    /// Its documents.
+    pub collections: Vec<OfferedCollection>,
+    /// What params can be, of those that name a persona by its tag: the personas that had it.
+    pub personas: BTreeMap<String, Vec<String>>,
 }
 
 /// What one command of a flow takes.
@@ -82,7 +85,8 @@ impl Offer {
             commands: manifest.commands.iter().map(|(name, own)| (name.clone(), own.into())).collect(),
             typed: typed.iter().filter_map(|grant| placeholder(grant)).map(str::to_owned).collect(),
             works: works.into_iter().any(|permission| manifest.permissions.declares(permission)),
-            writes: !manifest.collections.is_empty(),
+            collections: manifest.collections.values().map(|own| (&own.collection).into()).collect(),
+            personas: BTreeMap::new(),
         }
     }
 
@@ -342,7 +346,8 @@ mod tests {
             commands: [("list".into(), command(json!({ "since": { "type": "string" } })))].into(),
             typed: ["test".into()].into(),
             works: false,
-            writes: false,
+            collections: Vec::new(),
+            personas: BTreeMap::new(),
         }
     }
 

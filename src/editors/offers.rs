@@ -12,7 +12,9 @@ use crate::error::{Code, Failure, Result};
 use crate::model::digest::Digest;
 use crate::model::effect::Sources;
 use crate::model::text::excerpt;
+use crate::lua::manifest::Manifest;
 use crate::pack::permission_items::{describe_item, items};
+use crate::pack::persona::Personas;
 use crate::pack::resolve::{self, ResolvedFlow};
 use crate::pack::tree::Root;
 use crate::pack::trust::{Trust, folder_name};
@@ -140,7 +142,21 @@ fn load(machine: &Machine, located: &ResolvedFlow) -> Result<CachedOffer> {
     let paths = collections.map(|own| (own.collection.path.as_str(), own.collection.everywhere));
     let asks = items(&manifest.permissions, paths).iter().map(|item| describe_item(item)).collect();
     let origin = located.tree.origin(&machine.workspace);
-    Ok(CachedOffer { offer: Offer::of(manifest, asks, origin), sources: located.tree.digests() })
+    let personas = personas(machine, manifest);
+    let offer = Offer { personas, ..Offer::of(manifest, asks, origin) };
+    Ok(CachedOffer { offer, sources: located.tree.digests() })
+}
+
+/// Returns, for each param that has the name of a tag of personas, those that have it.
+fn personas(machine: &Machine, manifest: &Manifest) -> BTreeMap<String, Vec<String>> {
+    let tags: Vec<&String> = manifest.personas.keys().filter(|tag| manifest.main.params.contains_key(*tag)).collect();
+    if tags.is_empty() {
+        return BTreeMap::new();
+    }
+    // They are only suggested: a persona that cannot be read is none here.
+    let all = machine.trees().and_then(|trees| Personas::new(trees).list()).unwrap_or_default();
+    let with = |tag: &String| all.iter().filter(|own| own.tags.contains(tag)).map(|own| own.slug.clone()).collect();
+    tags.into_iter().map(|tag| (tag.clone(), with(tag))).collect()
 }
 
 /// Returns what tells one build of this program from another.

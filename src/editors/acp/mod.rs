@@ -25,13 +25,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::BufReader;
 
+use crate::editors::lines::{LineReader, TooLong};
 use crate::editors::offer::Offer;
 use crate::editors::supervisor::Supervisor;
 use crate::engine::run_records::Origin;
 use crate::error::{Code, Failure, Result};
 use crate::model::text::{clean, excerpt};
 use session::Session;
-use wire::{Incoming, LineReader, Wire};
+use wire::{Incoming, Wire};
 
 /// What starts runs in a folder, and the flows that are offered there.
 pub(crate) type InFolder = (Supervisor, Vec<Offer>);
@@ -83,7 +84,9 @@ pub(crate) async fn serve(options: AcpOptions<'_>) -> Result<()> {
         match line {
             // The client is gone. What its runs do goes on without it, to their next question.
             None => return Ok(()),
-            Some(Err(error)) => agent.wire.reply(&Value::Null, Err(error)),
+            Some(Err(TooLong)) => {
+                agent.wire.reply(&Value::Null, Err(Error::invalid_request().data(json!(TooLong::told()))));
+            }
             Some(Ok(line)) => match agent.wire.take(&line) {
                 Some(Incoming::Request { id, method, params }) => turns.push(agent.answer(id, method, params)),
                 Some(Incoming::Notification { method, params }) => agent.notified(&method, params),

@@ -38,7 +38,7 @@ fn flow(shared: &Shared, offer: &Offer) -> Tool {
         about += &format!(" It comes from {}.", clean(&offer.origin));
     }
     let hints = ToolAnnotations::with_title(format!("nietz: {}", offer.flow))
-        .read_only(!offer.works && !offer.writes)
+        .read_only(!offer.works && offer.collections.is_empty())
         .destructive(offer.works)
         .idempotent(false)
         .open_world(true);

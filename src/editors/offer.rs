@@ -197,6 +197,16 @@ impl Offer {
         })
     }
 
+    /// Returns the params among arguments whose texts are run as commands, each with its text.
+    pub(crate) fn commands_in(&self, arguments: &Map<String, Value>) -> Vec<(String, String)> {
+        let typed = arguments.iter().filter(|(name, _)| self.typed.contains(*name));
+        let texts = |value: &Value| match value {
+            Value::Array(items) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            one => Vec::from_iter(one.as_str().map(str::to_owned)),
+        };
+        typed.flat_map(|(name, value)| texts(value).into_iter().map(|text| (name.clone(), text))).collect()
+    }
+
     /// Returns the words behind `nietz run` for these arguments. Nothing in them can become an option, a file or a command that
     /// the user has not allowed.
     ///

@@ -15,7 +15,7 @@ const door = createServer((incoming, outgoing) => {
     outgoing.writeHead(reply.statusCode, reply.headers);
     reply.pipe(outgoing);
   });
-  passed.on("error", () => outgoing.destroy());
+  passed.on("error", (error) => { console.error("door:", error.message); outgoing.destroy(); });
   outgoing.on("close", () => passed.destroy());
   incoming.pipe(passed);
 });

@@ -7,6 +7,6 @@ export async function serve(nietz, options, cwd) {
   const child = spawn(nietz, ["mcp", "--http", "127.0.0.1:0", ...options], { cwd, stdio: ["ignore", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const address = (await lines.next()).value;
-  const token = (await lines.next()).value.replace("Authorization: Bearer ", "");
+  const token = (await lines.next()).value;
   return { address, token, end: () => child.kill() };
 }

@@ -32,7 +32,7 @@ pub(super) struct McpArgs {
     /// How long a call stays open before it returns that its run is still under way; clients give up after a minute or so
     #[arg(long, value_name = "TIME", default_value = "45s")]
     patience: TimeLimit,
-    /// Serve several clients of this machine by HTTP, and print where, and the token that they say; a port of 0 is any that is free
+    /// Serve several clients of this machine by HTTP; print where, and the token that they send (`Authorization: Bearer TOKEN`); a port of 0 is any that is free
     /// [env: NIETZ_MCP_TOKEN has a token of your own]
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
@@ -84,7 +84,7 @@ fn serve_http(machine: &Machine, server: McpServer, address: SocketAddr) -> Resu
         Some(own) => own.to_owned(),
         None => {
             let made = uuid::Uuid::new_v4().simple().to_string();
-            output::line(format!("Authorization: Bearer {made}"))?;
+            output::line(&made)?;
             made
         }
     };

@@ -178,3 +178,24 @@ fn keep(path: &std::path::Path, bytes: &[u8]) -> Result<()> {
     }
     TempFile::with_mode(path, bytes, 0o600)?.publish(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::name_for;
+
+    #[test]
+    fn flows_of_the_same_name_are_told_apart_by_their_packs() {
+        let mut taken = BTreeSet::new();
+        let mut name = |flow: &str, full: Option<&str>| {
+            let name = name_for(flow, full, &taken);
+            taken.insert(name.clone());
+            name
+        };
+        assert_eq!(name("review", Some("ours/review")), "review");
+        assert_eq!(name("review", Some("theirs/review")), "theirs_review");
+        assert_eq!(name("review", Some("theirs/review")), "theirs_review_");
+        assert_eq!(name("review", None), "review_");
+    }
+}

@@ -30,8 +30,8 @@ impl Server {
         let line = running.line();
         let host = line.trim().strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp"));
         let host = host.unwrap_or_else(|| panic!("{line}")).to_owned();
-        let line = running.line();
-        let token = line.trim().strip_prefix("Authorization: Bearer ").unwrap_or_else(|| panic!("{line}")).to_owned();
+        let token = running.line().trim().to_owned();
+        assert!(token.len() == 32 && token.bytes().all(|byte| byte.is_ascii_hexdigit()), "{token}");
         Server { running, host, token }
     }
 

@@ -227,3 +227,17 @@ fn a_flow_is_a_prompt_whose_text_tells_a_model_what_to_call() {
     let said = prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_default();
     assert!(said.contains("`flow_talk`") && said.contains("the sea"), "{prompt}");
 }
+
+#[test]
+fn a_flow_that_was_changed_is_read_again() {
+    let (_server, env) = talk();
+    let about = |env: &Env| {
+        let listed = Client::legacy(env, &["--flows", "talk"], true).request("tools/list", json!({}));
+        listed["result"]["tools"][0]["description"].as_str().unwrap_or_else(|| panic!("{listed}")).to_owned()
+    };
+    assert!(about(&env).starts_with("Talks."));
+    // It is known by now, and what is known is not believed of another text.
+    assert!(about(&env).starts_with("Talks."));
+    env.write("flows/talk.lua", TALK.replace("\"Talks\"", "\"Speaks\""));
+    assert!(about(&env).starts_with("Speaks."), "{}", about(&env));
+}

@@ -59,7 +59,7 @@ const call = async (name, args) => {
   note("call", { name, arguments: args });
   const params = { name, arguments: args };
   const result = isOld ? await client.callTool(params, undefined, options) : await client.callTool(params, options);
-  for (const part of result.content) note("result", part.text ?? "");
+  for (const part of result.content) note("result", part.text ?? part.uri ?? "");
   note("data", result.structuredContent ?? {});
   if (result.isError) throw new Error(result.content.map((part) => part.text).join("\n"));
   return result.structuredContent;

@@ -1,9 +1,11 @@
 // A flow as a task, by the official package for the extension, over HTTP.
-import { answers, done, installedModule, note, told } from "./common.mjs";
+import { answers, done, installedFile, installedModule, note, told } from "./common.mjs";
 import { serve } from "./http.mjs";
 
 const { Client, StreamableHTTPClientTransport } = await installedModule("@modelcontextprotocol/client");
-const { createApplicationInputHandler, createTaskSessionFromClient } = await installedModule("@modelcontextprotocol/ext-tasks/client");
+const { createApplicationInputHandler, createTaskSessionFromClient } = await installedFile(
+  "@modelcontextprotocol/ext-tasks/dist/client/index.js",
+);
 const server = await serve(told.nietz, told.options, told.cwd);
 const authorization = `Bearer ${server.token}`;
 const clientInfo = { name: "nietz-test", version: "1" };

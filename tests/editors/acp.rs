@@ -7,19 +7,30 @@ use super::{foreign, talk};
 use crate::support::env::Env;
 
 /// A client with a session.
-struct Editor {
-    client: Client,
-    session: String,
+pub(super) struct Editor {
+    pub(super) client: Client,
+    pub(super) session: String,
     modes: Value,
 }
 
 impl Editor {
-    fn start(env: &Env, has_forms: bool) -> Editor {
+    pub(super) fn start(env: &Env, has_forms: bool) -> Editor {
         let mut editor = Editor::unopened(env, has_forms);
         let cwd = env.workspace().display().to_string();
         let opened = editor.client.request("session/new", json!({ "cwd": cwd, "mcpServers": [] }));
         editor.session = opened["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{opened}")).to_owned();
         editor.modes = opened["result"]["modes"].clone();
+        editor
+    }
+
+    /// One that opens again what another has begun.
+    pub(super) fn again(env: &Env, session: &str) -> Editor {
+        let mut editor = Editor::unopened(env, false);
+        let cwd = env.workspace().display().to_string();
+        let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
+        let loaded = editor.client.request("session/load", params);
+        assert!(loaded["error"].is_null(), "{loaded}");
+        session.clone_into(&mut editor.session);
         editor
     }
 
@@ -32,7 +43,7 @@ impl Editor {
     }
 
     /// Says something, and returns why the turn ended and what was shown.
-    fn say(&mut self, text: &str) -> (String, String) {
+    pub(super) fn say(&mut self, text: &str) -> (String, String) {
         self.client.told.clear();
         let params = json!({ "sessionId": self.session, "prompt": [{ "type": "text", "text": text }] });
         let reply = self.client.request("session/prompt", params);

@@ -37,7 +37,8 @@ fn documents_and_their_schemas_are_listed_and_read() {
     env.write(".data/notes/zweite.yaml", "slug: zweite\ntext: planted-secret-value\n");
     let listed = client.request("resources/list", json!({}));
     let all = listed["result"]["resources"].as_array().cloned().unwrap_or_default();
-    let found = |uri: &str| all.iter().find(|one| one["uri"] == uri).cloned().unwrap_or_else(|| panic!("{uri}: {listed}"));
+    let found =
+        |uri: &str| all.iter().find(|one| one["uri"] == uri).cloned().unwrap_or_else(|| panic!("{uri}: {listed}"));
     let document = found("nietz://documents/notes/notes/.data/notes/erste%20notiz.yaml");
     assert_eq!(document["mimeType"], "application/yaml");
     assert!(document["description"].as_str().is_some_and(|text| text.contains("nietz://schemas/notes/notes")));

@@ -45,7 +45,8 @@ impl Server {
         for (name, value) in headers {
             head += &format!("{name}: {value}\r\n");
         }
-        head += "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nConnection: close\r\n";
+        head +=
+            "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nConnection: close\r\n";
         stream.write_all(format!("{head}Content-Length: {}\r\n\r\n", body.len()).as_bytes()).expect("it reads");
         // One that refuses a body need not read it.
         let _ = stream.write_all(body.as_bytes());
@@ -135,7 +136,8 @@ fn a_token_of_one_s_own_is_not_printed_and_other_addresses_are_refused() {
     assert!(refused.stderr.contains("can be reached from other machines"), "{refused:?}");
     let short = env.nietz(["mcp", "--http", "127.0.0.1:0"]).var("NIETZ_MCP_TOKEN", "short").go().exits(2);
     assert!(short.stderr.contains("could be guessed") && !short.stderr.contains("short:"), "{short:?}");
-    let call = env.nietz(["mcp", "--http", "127.0.0.1:0"]).var("NIETZ_MCP_TOKEN", "a-token-of-my-own-0815").in_a_group();
+    let call =
+        env.nietz(["mcp", "--http", "127.0.0.1:0"]).var("NIETZ_MCP_TOKEN", "a-token-of-my-own-0815").in_a_group();
     let mut running = call.spawn();
     let address = running.line();
     let host = address.trim().strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp")).expect("an address");
@@ -179,11 +181,8 @@ fn a_client_of_2025_has_a_session_and_another_session_sees_its_runs() {
     assert_ne!(one, other);
     let request = |session: &str, id: u64, method: &str, params: Value| {
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
-        let headers = [
-            ("Authorization", bearer.as_str()),
-            ("Mcp-Session-Id", session),
-            ("MCP-Protocol-Version", "2025-11-25"),
-        ];
+        let headers =
+            [("Authorization", bearer.as_str()), ("Mcp-Session-Id", session), ("MCP-Protocol-Version", "2025-11-25")];
         server.send(&headers, &body)
     };
     for session in [&one, &other] {

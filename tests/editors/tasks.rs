@@ -74,8 +74,11 @@ fn a_task_outlives_its_server() {
     let mut client = Client::with_tasks(&env, &[]);
     // The process that was left may take a moment to end.
     let still = settled(&mut client, &task);
-    assert_eq!(still["inputRequests"].as_object().map(|all| all.keys().next().cloned()),
-        second["inputRequests"].as_object().map(|all| all.keys().next().cloned()), "{still}");
+    assert_eq!(
+        still["inputRequests"].as_object().map(|all| all.keys().next().cloned()),
+        second["inputRequests"].as_object().map(|all| all.keys().next().cloned()),
+        "{still}"
+    );
     let done = loop {
         let asked = settled(&mut client, &task);
         let requests = asked["inputRequests"].as_object().expect("it asks").clone();

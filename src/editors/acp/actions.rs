@@ -100,7 +100,8 @@ impl Actions {
         let text = |name: &str| request[name].as_str().unwrap_or_default();
         let tree = self.trees.get(text("tree"));
         let at = |path: &str| tree.map(|tree| tree.join(path));
-        let plain = |title: String, kind: ToolKind| Action { title: excerpt(&title), kind, places: Vec::new(), diff: None };
+        let plain =
+            |title: String, kind: ToolKind| Action { title: excerpt(&title), kind, places: Vec::new(), diff: None };
         let placed = |title: String, kind: ToolKind| {
             let places = at(text("path")).into_iter().collect();
             Action { places, ..plain(title, kind) }

@@ -18,7 +18,8 @@ pub(super) type Chosen = BTreeMap<(String, String), String>;
 pub(super) fn of(offer: &Offer, chosen: &Chosen) -> Vec<SessionConfigOption> {
     let options = offer.main.params.iter().filter_map(|(name, param)| {
         let words = words(offer, name)?;
-        let default = param.default.as_ref().and_then(Value::as_str).filter(|default| words.iter().any(|word| word == default));
+        let default =
+            param.default.as_ref().and_then(Value::as_str).filter(|default| words.iter().any(|word| word == default));
         let left = default.is_none().then_some(LEFT);
         let all = left.into_iter().chain(words.iter().map(String::as_str));
         let values: Vec<SessionConfigSelectOption> =

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{
-    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ContentBlock, ContentChunk, Error, SessionConfigOption,
-    SessionMode,
-    SessionModeState, SessionNotification, SessionUpdate, TextContent, UnstructuredCommandInput,
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ContentBlock, ContentChunk, Error,
+    SessionConfigOption, SessionMode, SessionModeState, SessionNotification, SessionUpdate, TextContent,
+    UnstructuredCommandInput,
 };
 use serde_json::json;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use agent_client_protocol_schema::v1::{
     ContentBlock, CreateElicitationRequest, CreateElicitationResponse, ElicitationAction, ElicitationFormMode,
     ElicitationSchema, ElicitationSessionScope, Error, PermissionOption, PermissionOptionKind, PromptResponse,
-    RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, StopReason, ToolCallStatus,
-    ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, StopReason, TextContent,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use serde_json::{Map, Value, json};
 
@@ -162,6 +162,8 @@ impl Turn<'_> {
             .title(title)
             .kind(ToolKind::Execute)
             .status(ToolCallStatus::Pending)
+            // All of it, however long the command is.
+            .content(vec![ContentBlock::Text(TextContent::new(clean(command))).into()])
             .raw_input(json!({ "param": param, "command": command }));
         let call = ToolCallUpdate::new(format!("permission-{}", uuid::Uuid::new_v4().simple()), fields);
         let options = vec![

@@ -7,7 +7,9 @@ use crate::model::text::excerpt;
 /// Returns a path as an address has it: what is no letter, digit or plain sign is written by its bytes.
 pub(super) fn written(path: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
-    path.bytes().map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    path.bytes()
+        .map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 /// Returns the path that an address means; nothing if it is none.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ElicitResult, InputRequests, InputRequiredResult,
-    ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ElicitResult, InputRequests,
+    InputRequiredResult, ProgressNotificationParam, ProgressToken, ProtocolVersion,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};

@@ -79,7 +79,8 @@ async fn guard(State(token): State<blake3::Hash>, request: Request, next: Next) 
     let given = only.and_then(|value| value.split_once(' ')).filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer"));
     // Digests are compared, so that the time that it takes tells nothing.
     if given.is_none_or(|(_, given)| blake3::hash(given.trim().as_bytes()) != token) {
-        let mut refused = (StatusCode::UNAUTHORIZED, "this server wants its token: Authorization: Bearer …\n").into_response();
+        let mut refused =
+            (StatusCode::UNAUTHORIZED, "this server wants its token: Authorization: Bearer …\n").into_response();
         refused.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return refused;
     }

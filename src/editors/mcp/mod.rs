@@ -22,9 +22,9 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelledNotificationParam, GetPromptRequestParams,
-    GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, RequestId, ServerCapabilities,
-    ServerConfig, UpdateTaskParams,
+    GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    RequestId, ServerCapabilities, ServerConfig, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, ServiceExt as _};
 use rmcp::{ErrorData, RoleServer, ServerHandler};

@@ -1,6 +1,9 @@
 //! How a run stands, for calls and tasks: a form of its question, and what a run comes to that another process is at, or none.
 
-use rmcp::model::{CallToolResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest};
+use rmcp::model::{
+    CallToolResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+    InputRequest,
+};
 use serde_json::{Value, json};
 
 use super::{Shared, result};

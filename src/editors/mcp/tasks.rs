@@ -5,7 +5,10 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use rmcp::ErrorData;
-use rmcp::model::{CallToolResult, CreateTaskResult, DetailedTask, ElicitResult, InputRequests, InputResponses, Task, TaskPayload, TaskStatus};
+use rmcp::model::{
+    CallToolResult, CreateTaskResult, DetailedTask, ElicitResult, InputRequests, InputResponses, Task, TaskPayload,
+    TaskStatus,
+};
 use rmcp::task_manager::current_timestamp;
 use serde_json::{Map, Value};
 
@@ -66,7 +69,9 @@ async fn payload(shared: &Shared, run: &str, has_forms: bool) -> Result<(TaskPay
         return Ok(match shared.elsewhere(run).await? {
             Elsewhere::Asked(question) => (asked(&question, String::new())?, String::new()),
             Elsewhere::Busy => (TaskPayload::Working, "another program is at it".to_owned()),
-            Elsewhere::Ended(ended) if status_of(&ended) == Some("interrupted") => (TaskPayload::Cancelled, String::new()),
+            Elsewhere::Ended(ended) if status_of(&ended) == Some("interrupted") => {
+                (TaskPayload::Cancelled, String::new())
+            }
             Elsewhere::Ended(ended) => (completed(*ended), String::new()),
         });
     };
@@ -145,5 +150,7 @@ pub(super) fn cancel(shared: &Shared, id: &str) -> Answered<()> {
 fn own(shared: &Shared, id: &str) -> Answered<String> {
     // A task has the whole name of its run.
     let whole = shared.supervisor.runs.named(id).and_then(|run| shared.supervisor.own(&run));
-    whole.map_err(|failure| ErrorData::invalid_params(format!("there is no such task: {}", clean(&failure.message)), None))
+    whole.map_err(|failure| {
+        ErrorData::invalid_params(format!("there is no such task: {}", clean(&failure.message)), None)
+    })
 }

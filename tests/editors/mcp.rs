@@ -22,11 +22,16 @@ fn questions_are_forms_of_the_client_s_and_the_person_s_own_answers() {
     let tool = tool.unwrap_or_else(|| panic!("{tools}"));
     assert_eq!(tool["inputSchema"]["required"], json!(["about"]));
     assert_eq!(tool["annotations"]["readOnlyHint"], true);
+    let app = client.request("resources/read", json!({ "uri": tool["_meta"]["ui"]["resourceUri"] }));
+    assert_eq!(app["result"]["contents"][0]["mimeType"], "text/html;profile=mcp-app", "{app}");
     client.answers = [json!("green"), json!("tea"), json!(true)].into();
     let result = client.call("flow_talk", json!({ "about": "the sea" }));
     assert_eq!(data(&result, "status"), "done", "{result}");
     let expected = json!({ "colour": "green", "more": "tea", "sure": true, "last": "You said more tea." });
     assert_eq!(result["structuredContent"]["result"], expected);
+    let link = result["content"].as_array().and_then(|parts| parts.iter().find(|part| part["type"] == "resource_link"));
+    let page = link.map(|link| client.request("resources/read", json!({ "uri": link["uri"] }))).unwrap_or_default();
+    assert!(page["result"]["contents"][0]["text"].as_str().is_some_and(|text| text.contains("<html")), "{result}");
     let [colour, more, sure] = client.forms.as_slice() else { panic!("{:?}", client.forms) };
     let message = colour["message"].as_str().unwrap_or_default();
     assert!(

@@ -10,6 +10,10 @@ use crate::model::text::{clean, excerpt};
 const RUNS: &str = "nietz://runs/";
 /// The end of the address of a run's page.
 const PAGE: &str = "/report";
+/// The app by which a client that shows pages of servers shows a run's report.
+pub(super) const APP: &str = "ui://nietz/report";
+const APP_TYPE: &str = "text/html;profile=mcp-app";
+const APP_PAGE: &str = include_str!("report.html");
 /// The most runs that are listed.
 const MOST: usize = 50;
 
@@ -37,6 +41,9 @@ pub(super) fn list(shared: &Shared) -> Result<Vec<Resource>> {
             .with_mime_type("text/markdown")
     };
     let mut all: Vec<Resource> = runs.iter().rev().take(MOST).map(resource).collect();
+    all.push(
+        Resource::new(APP, "report").with_description("Shows a run's report beside a call").with_mime_type(APP_TYPE),
+    );
     all.extend(documents::list(shared)?);
     Ok(all)
 }
@@ -62,6 +69,9 @@ pub(super) async fn read(shared: &Shared, uri: &str) -> std::result::Result<Read
     }
     if let Some(rest) = uri.strip_prefix(documents::SCHEMAS) {
         return documents::schema(shared, rest, uri);
+    }
+    if uri == APP {
+        return Ok(ReadResourceResult::new(vec![ResourceContents::text(APP_PAGE, uri).with_mime_type(APP_TYPE)]));
     }
     let rest = uri.strip_prefix(RUNS).ok_or_else(missing)?;
     let (run, form, kind): (&str, &[&str], &str) = match rest.strip_suffix(PAGE) {

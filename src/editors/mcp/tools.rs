@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    GetPromptRequestParams, GetPromptResult, Prompt, PromptArgument, PromptMessage, Role, Tool, ToolAnnotations,
+    GetPromptRequestParams, GetPromptResult, MetaObject, Prompt, PromptArgument, PromptMessage, Role, Tool,
+    ToolAnnotations,
 };
 use serde_json::{Map, Value, json};
 
 use super::Shared;
+use super::resources::APP;
 use crate::editors::offer::Offer;
 use crate::model::text::clean;
 
@@ -45,6 +47,12 @@ fn flow(shared: &Shared, offer: &Offer) -> Tool {
     Tool::new(format!("{PREFIX}{}", offer.name), about, offer.schema(&shared.options.allowed))
         .with_raw_output_schema(Arc::new(result_schema()))
         .with_annotations(hints)
+        .with_meta(shown_by())
+}
+
+/// Returns what tells a client by which app it can show a call's run.
+fn shown_by() -> MetaObject {
+    MetaObject(Map::from_iter([("ui".to_owned(), json!({ "resourceUri": APP }))]))
 }
 
 /// Returns the schema of what calls return that follow a run.

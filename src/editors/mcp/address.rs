@@ -1,8 +1,9 @@
-//! Names and paths as parts of addresses.
+//! Names and paths as parts of addresses, and why there is nothing at one.
 
 use rmcp::ErrorData;
 
-use crate::model::text::excerpt;
+use crate::error::Failure;
+use crate::model::text::{clean, excerpt};
 
 /// Returns a path as an address has it: what is no letter, digit or plain sign is written by its bytes.
 pub(super) fn written(path: &str) -> String {
@@ -26,6 +27,11 @@ pub(super) fn read(written: &str) -> Option<String> {
         });
     }
     String::from_utf8(bytes).ok()
+}
+
+/// Returns a failure as the protocol has it.
+pub(super) fn refused(failure: &Failure) -> ErrorData {
+    ErrorData::internal_error(format!("[{}] {}", failure.code.name(), clean(&failure.message)), None)
 }
 
 /// Returns the failure of an address at which there is nothing.

@@ -5,9 +5,8 @@ use std::path::Path;
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 
-use super::Shared;
-use super::address;
-use super::resources::refused;
+use super::address::refused;
+use super::{Shared, address};
 use crate::editors::collections::OfferedCollection;
 use crate::editors::offer::Offer;
 use crate::error::Result;

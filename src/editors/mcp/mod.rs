@@ -158,7 +158,7 @@ impl ServerHandler for McpServer {
         _: RequestContext<RoleServer>,
     ) -> std::result::Result<ListResourcesResult, ErrorData> {
         Ok(ListResourcesResult::with_all_items(
-            resources::list(&self.shared).map_err(|failure| resources::refused(&failure))?,
+            resources::list(&self.shared).map_err(|failure| address::refused(&failure))?,
         ))
     }
 

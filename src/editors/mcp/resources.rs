@@ -4,7 +4,7 @@ use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 
 use super::{Shared, address, documents};
-use crate::error::{Failure, Result};
+use crate::error::Result;
 use crate::model::text::{clean, excerpt};
 
 const RUNS: &str = "nietz://runs/";
@@ -16,11 +16,6 @@ const APP_TYPE: &str = "text/html;profile=mcp-app";
 const APP_PAGE: &str = include_str!("report.html");
 /// The most runs that are listed.
 const MOST: usize = 50;
-
-/// Returns a failure as the protocol has it.
-pub(super) fn refused(failure: &Failure) -> ErrorData {
-    ErrorData::internal_error(format!("[{}] {}", failure.code.name(), clean(&failure.message)), None)
-}
 
 /// Returns the address of a run's page.
 pub(super) fn page(run: &str) -> String {
@@ -80,6 +75,6 @@ pub(super) async fn read(shared: &Shared, uri: &str) -> std::result::Result<Read
     };
     let run = shared.supervisor.runs.named(run).map_err(|_| missing())?;
     let arguments: Vec<&str> = ["report", run.as_str()].into_iter().chain(form.iter().copied()).collect();
-    let text = shared.supervisor.verb(&arguments).await.map_err(|failure| refused(&failure))?;
+    let text = shared.supervisor.verb(&arguments).await.map_err(|failure| address::refused(&failure))?;
     Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(kind)]))
 }

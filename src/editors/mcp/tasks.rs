@@ -12,7 +12,7 @@ use rmcp::model::{
 use rmcp::task_manager::current_timestamp;
 use serde_json::{Map, Value};
 
-use super::resources::refused;
+use super::address::refused;
 use super::standing::{Elsewhere, answer_in, elicitation, input_request};
 use super::{Shared, result};
 use crate::editors::supervisor::{Process, Standing};

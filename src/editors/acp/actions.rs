@@ -10,8 +10,8 @@ use agent_client_protocol_schema::v1::{
 };
 use serde_json::Value;
 
-use crate::journal::entries::Follower;
 use crate::model::text::{clean, excerpt, shell};
+use crate::report::{LiveRun, RecordedEffect};
 
 /// The most of a command's output that is shown, in letters.
 const MOST_OUTPUT: usize = 4000;
@@ -20,12 +20,12 @@ const LARGEST: usize = 256 << 10;
 
 /// The tool calls of one run.
 pub(super) struct Actions {
-    follower: Follower,
+    run: LiveRun,
     /// Where worktrees are, by their names.
     trees: HashMap<String, PathBuf>,
-    /// The effects that are shown and not over: by their keys, the worktree that one makes, if it makes one.
-    open: HashMap<String, Option<String>>,
-    /// Whether what is recorded before this process went on is passed over.
+    /// The effects that are shown, by their keys, and whether each is over.
+    shown: HashMap<String, bool>,
+    /// Whether what is recorded by now is passed over: it was shown when it happened.
     passes_over: bool,
 }
 
@@ -38,62 +38,42 @@ struct Action {
 }
 
 impl Actions {
-    /// Begins at the first line of a journal; with `resumed`, behind the last line that an earlier process wrote.
+    /// Begins at the first line of a journal; with `resumed`, behind those that are there by now.
     pub(super) fn of(journal: &Path, resumed: bool) -> Actions {
-        Actions { follower: Follower::new(journal), trees: HashMap::new(), open: HashMap::new(), passes_over: resumed }
+        let (trees, shown) = (HashMap::new(), HashMap::new());
+        Actions { run: LiveRun::new(journal), trees, shown, passes_over: resumed }
     }
 
     /// Returns what was recorded since the last time.
     pub(super) fn more(&mut self) -> Vec<SessionUpdate> {
-        let mut entries = Vec::new();
         // Whoever is at the run tells what is wrong with its journal.
-        let _ = self.follower.more(|entry| entries.push(entry));
-        let shown_from = match entries.iter().rposition(|entry| entry["type"] == "resume") {
-            Some(last) if self.passes_over => last,
-            None if self.passes_over => entries.len(),
-            _ => 0,
-        };
-        self.passes_over &= shown_from == entries.len();
+        let changed = self.run.effects().unwrap_or_default();
+        let passes_over = std::mem::take(&mut self.passes_over);
         let mut updates = Vec::new();
-        for (number, entry) in entries.iter().enumerate() {
-            let update = self.update(entry);
-            updates.extend(update.filter(|_| number >= shown_from));
+        for (place, _) in changed {
+            let effect = &self.run.history().effects[place];
+            let (ok, request) = (&effect.outcome, &effect.request);
+            if effect.kind == "git" && request["op"] == "worktree" {
+                let made = request["name"].as_str().zip(ok["path"].as_str());
+                self.trees.extend(made.map(|(name, path)| (name.to_owned(), PathBuf::from(path))));
+            }
+            if passes_over {
+                continue;
+            }
+            if !self.shown.contains_key(&effect.key)
+                && let Some(action) = self.action(&effect.kind, request)
+            {
+                updates.push(SessionUpdate::ToolCall(action.call(&effect.key)));
+                self.shown.insert(effect.key.clone(), false);
+            }
+            if effect.ended.is_some()
+                && let Some(is_over) = self.shown.get_mut(&effect.key).filter(|is_over| !**is_over)
+            {
+                *is_over = true;
+                updates.push(SessionUpdate::ToolCallUpdate(end(effect)));
+            }
         }
         updates
-    }
-
-    fn update(&mut self, entry: &Value) -> Option<SessionUpdate> {
-        let key = entry["key"].as_str()?.to_owned();
-        match entry["type"].as_str()? {
-            "intent" => {
-                let (kind, request) = (entry["kind"].as_str()?, &entry["request"]);
-                let action = self.action(kind, request)?;
-                let makes = (kind == "git" && request["op"] == "worktree").then(|| request["name"].as_str()).flatten();
-                self.open.insert(key.clone(), makes.map(str::to_owned));
-                let locations = action.places.into_iter().map(ToolCallLocation::new).collect();
-                let call = ToolCall::new(key, action.title)
-                    .kind(action.kind)
-                    .status(ToolCallStatus::InProgress)
-                    .locations(locations)
-                    .content(action.diff.into_iter().map(ToolCallContent::Diff).collect());
-                Some(SessionUpdate::ToolCall(call))
-            }
-            "outcome" => {
-                let makes = self.open.remove(&key)?;
-                let (ok, failure) = (&entry["ok"], &entry["failure"]);
-                self.trees.extend(makes.zip(ok["path"].as_str().map(PathBuf::from)));
-                let has_failed = !failure.is_null() || ok["exit"].as_i64().is_some_and(|exit| exit != 0);
-                let status = if has_failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
-                let mut fields = ToolCallUpdateFields::new().status(status);
-                let text = ok["output"].as_str().or(ok["patch"].as_str()).or(failure["message"].as_str());
-                let text = text.map(end_of).unwrap_or_default();
-                if !text.is_empty() {
-                    fields = fields.content(vec![ContentBlock::Text(TextContent::new(text)).into()]);
-                }
-                Some(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(key, fields)))
-            }
-            _ => None,
-        }
     }
 
     fn action(&self, kind: &str, request: &Value) -> Option<Action> {
@@ -131,6 +111,30 @@ impl Actions {
             _ => return None,
         })
     }
+}
+
+impl Action {
+    fn call(self, key: &str) -> ToolCall {
+        ToolCall::new(key.to_owned(), self.title)
+            .kind(self.kind)
+            .status(ToolCallStatus::InProgress)
+            .locations(self.places.into_iter().map(ToolCallLocation::new).collect())
+            .content(self.diff.into_iter().map(ToolCallContent::Diff).collect())
+    }
+}
+
+/// Returns how an effect has ended.
+fn end(effect: &RecordedEffect) -> ToolCallUpdate {
+    let (ok, failure) = (&effect.outcome, &effect.failure);
+    let has_failed = !failure.is_null() || ok["exit"].as_i64().is_some_and(|exit| exit != 0);
+    let status = if has_failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
+    let mut fields = ToolCallUpdateFields::new().status(status);
+    let text = ok["output"].as_str().or(ok["patch"].as_str()).or(failure["message"].as_str());
+    let text = text.map(end_of).unwrap_or_default();
+    if !text.is_empty() {
+        fields = fields.content(vec![ContentBlock::Text(TextContent::new(text)).into()]);
+    }
+    ToolCallUpdate::new(effect.key.clone(), fields)
 }
 
 /// Returns a command line as people write it.

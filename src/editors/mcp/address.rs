@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_path_comes_back_from_its_address() {
-        for path in ["a/b-1_c.yaml", "Zürich 100%/x?.md", ".project/brainstorm/ä#1.yaml"] {
+        for path in ["a/b-1_c.yaml", "Zürich 100%/x?.md", ".project/notes/ä#1.yaml"] {
             assert!(written(path).bytes().all(|byte| byte.is_ascii_graphic() && !b"?# ".contains(&byte)), "{path}");
             assert_eq!(read(&written(path)).as_deref(), Some(path));
         }

@@ -18,7 +18,8 @@ run("prompt", typed());
 let asked = 0;
 for (const answer of answers) {
   asked += 1;
-  run("prompt", answer === "" ? " " : answer);
+  // It sends no empty prompts.
+  run("prompt", answer === "" ? "/default" : answer);
 }
 run("sessions", "close");
 done({ asked });

@@ -138,6 +138,33 @@ fn since_2026_a_call_returns_its_question_and_is_made_again_with_the_answer() {
     assert_eq!(server.chats(), 2);
 }
 
+/// A client makes one call again some ten times before it gives up; what comes after is asked by another call.
+#[test]
+fn since_2026_the_other_tools_return_questions_and_take_their_answers() {
+    let (_server, env) = talk();
+    let mut client = Client::modern(&env, &[]);
+    let begun = client.request("tools/call", json!({ "name": "flow_talk", "arguments": { "about": "tea" } }));
+    let state = begun["result"]["requestState"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned();
+    let run = state.split(' ').next().unwrap_or_default().to_owned();
+    let again = |client: &mut Client, tool: &str, state: &Value, answer: &Value| {
+        let mut params = json!({ "name": tool, "arguments": { "run": run } });
+        if !state.is_null() {
+            params["requestState"] = state.clone();
+            params["inputResponses"] = json!({ "answer": { "action": "accept", "content": { "answer": answer } } });
+        }
+        client.request("tools/call", params)["result"].clone()
+    };
+    let asked = again(&mut client, "resume", &Value::Null, &Value::Null);
+    let second = again(&mut client, "resume", &asked["requestState"], &json!("red"));
+    assert!(second["inputRequests"].to_string().contains("And then?"), "{second}");
+    let third = again(&mut client, "wait", &second["requestState"], &json!("milk"));
+    assert!(third["inputRequests"].to_string().contains("Merge it?"), "{third}");
+    let refused = again(&mut client, "cancel", &third["requestState"], &json!(true));
+    assert_eq!(refused["isError"], true, "{refused}");
+    let done = again(&mut client, "resume", &third["requestState"], &json!(true));
+    assert_eq!(done["structuredContent"]["result"]["sure"], true, "{done}");
+}
+
 #[test]
 fn a_long_run_returns_in_time_is_told_of_and_waited_for() {
     let gate = Gate::default();

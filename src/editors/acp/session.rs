@@ -18,10 +18,30 @@ use super::{InFolder, options};
 use crate::editors::form;
 use crate::editors::offer::Offer;
 use crate::editors::supervisor::{OpenQuestion, Process};
+use crate::host::ui::answer;
+use crate::model::question::Question;
 use crate::model::text::clean;
 
 /// The mode in which only slash commands begin a run.
 const COMMANDS: &str = "commands";
+
+/// What stands for no answer: editors send no empty prompts.
+pub(super) const DEFAULT: &str = "default";
+
+/// Tells whether a question can be left without an answer.
+pub(super) fn takes_default(question: &Question) -> bool {
+    let is_own = question.commands.iter().any(|command| command.name == DEFAULT);
+    !is_own && (question.optional || answer::default(question).is_some())
+}
+
+/// Returns a question as it is shown, with what can be said.
+pub(super) fn asked(question: &Question) -> String {
+    let mut text = form::text(question);
+    if takes_default(question) {
+        text += &format!("\n(`/{DEFAULT}` goes on without an answer)");
+    }
+    text
+}
 
 pub(super) struct Session {
     pub id: String,
@@ -126,7 +146,8 @@ impl Session {
             AvailableCommand::new("resume", "Go on with a run of this folder: without a name with this session's")
                 .input(AvailableCommandInput::Unstructured(UnstructuredCommandInput::new("run")));
         // Those of the question that waits come first: that is what is typed now.
-        let asked = self.question().map(|open| open.question.commands).unwrap_or_default();
+        let open = self.question();
+        let asked = open.as_ref().map(|open| open.question.commands.clone()).unwrap_or_default();
         let of_question = asked.iter().map(|command| {
             let argument = command.text.clone().or_else(|| command.number.clone());
             let hint = argument.unwrap_or_else(|| command.choices.join(" | "));
@@ -134,14 +155,18 @@ impl Session {
             let told = AvailableCommand::new(command.name.clone(), clean(&command.summary));
             if hint.is_empty() { told } else { told.input(input) }
         });
-        let all = of_question.chain(flows).chain([resume]).collect();
+        let default = open.filter(|open| takes_default(&open.question));
+        let default = default.map(|_| AvailableCommand::new(DEFAULT, "Go on without an answer to this question"));
+        let all = of_question.chain(default).chain(flows).chain([resume]).collect();
         self.update(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(all)))
     }
 
     /// Returns what can be typed, if that is not what the client was told last.
     pub(super) fn changed_commands(&self) -> Option<SessionNotification> {
-        let asked = self.question().map(|open| open.question.commands).unwrap_or_default();
-        let names: Vec<String> = asked.into_iter().map(|command| command.name).collect();
+        let open = self.question();
+        let default = open.as_ref().filter(|open| takes_default(&open.question)).map(|_| DEFAULT.to_owned());
+        let asked = open.map(|open| open.question.commands).unwrap_or_default();
+        let names: Vec<String> = asked.into_iter().map(|command| command.name).chain(default).collect();
         let before = self.told_commands.replace(names.clone());
         (before != names).then(|| self.commands())
     }
@@ -175,7 +200,7 @@ impl Session {
         };
         wire.notify("session/update", &self.chunk(&format!("{}\n\n", text.trim_end())));
         if let Some(open) = self.question() {
-            wire.notify("session/update", &self.chunk(&format!("{}\n", form::text(&open.question))));
+            wire.notify("session/update", &self.chunk(&format!("{}\n", asked(&open.question))));
         }
     }
 

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::actions::Actions;
 use super::options;
-use super::session::Session;
+use super::session::{DEFAULT, Session, asked, takes_default};
 use super::shown::Shown;
 use super::typed::{Prompted, arguments};
 use super::wire::Wire;
@@ -97,7 +97,8 @@ impl Turn<'_> {
         }
         if let Some(open) = self.session.question() {
             let run = self.session.run.borrow().clone().unwrap_or_default();
-            let answer = Value::from(prompted.with_shown(text));
+            let is_default = text == format!("/{DEFAULT}") && takes_default(&open.question);
+            let answer = Value::from(if is_default { String::new() } else { prompted.with_shown(text) });
             let answered = supervisor.answer(&run, Some(&open.effect), &answer, None).await;
             return match answered {
                 Ok(Some(process)) => self.follow(process).await,
@@ -106,7 +107,7 @@ impl Turn<'_> {
                     Ok(StopReason::EndTurn)
                 }
                 Err(failure) if failure.code == Code::AnswerInvalid => {
-                    self.say(&format!("{}\n\n{}\n", clean(&failure.message), form::text(&open.question)));
+                    self.say(&format!("{}\n\n{}\n", clean(&failure.message), asked(&open.question)));
                     Ok(StopReason::EndTurn)
                 }
                 Err(failure) => Err(failure),
@@ -211,7 +212,7 @@ impl Turn<'_> {
                 Standing::Ended(end) => return Ok(self.end(&end)),
                 Standing::Asked(open) => {
                     if !self.has_forms {
-                        self.say(&format!("\n{}\n", form::text(&open.question)));
+                        self.say(&format!("\n{}\n", asked(&open.question)));
                         return Ok(StopReason::EndTurn);
                     }
                     if let Some(reason) = self.ask(&process, &open).await? {
@@ -260,7 +261,7 @@ impl Turn<'_> {
         };
         let reply: Option<CreateElicitationResponse> = reply.and_then(|reply| serde_json::from_value(reply).ok());
         let Some(ElicitationAction::Accept(accepted)) = reply.map(|reply| reply.action) else {
-            self.say(&format!("\n{}\n", form::text(&question)));
+            self.say(&format!("\n{}\n", asked(&question)));
             return Ok(Some(StopReason::EndTurn));
         };
         let content = accepted.content.and_then(|mut content| content.remove(form::FIELD));

@@ -78,9 +78,10 @@ pub(super) async fn call(
         until: Instant::now() + shared.options.patience,
     };
     let arguments = request.arguments.clone().unwrap_or_default();
-    let done = match shared.offer(&request.name) {
-        Some(offer) => caller.flow(offer, &request, arguments).await,
-        None => caller.verb(&request.name, &arguments).await,
+    let done = match (&request.request_state, shared.offer(&request.name)) {
+        (Some(state), _) => caller.again(state, &request, &arguments).await,
+        (None, Some(offer)) => caller.flow(offer, arguments).await,
+        (None, None) => caller.verb(&request.name, &arguments).await,
     };
     match done {
         Ok(response) => Ok(response),
@@ -114,29 +115,41 @@ fn usage(why: impl Into<String>) -> CallFailure {
 }
 
 impl Caller<'_> {
-    async fn flow(
+    /// Does a call that is made again, with the answer to its question.
+    async fn again(
         &mut self,
-        offer: &Offer,
+        state: &str,
         request: &CallToolRequestParams,
-        arguments: Map<String, Value>,
+        arguments: &Map<String, Value>,
     ) -> Result<CallToolResponse, CallFailure> {
         let supervisor = &self.shared.supervisor;
-        if let Some(state) = &request.request_state {
-            let asked = AskedFor::read(state).ok_or_else(|| usage("this request state is none of nietz's"))?;
-            let run = supervisor.own(&asked.run)?;
-            if supervisor.runs.one(&run)?.is_none_or(|listed| listed.summary.flow != offer.flow) {
-                return Err(usage(format!("the run {run} is none of {}", offer.flow)));
+        let asked = AskedFor::read(state).ok_or_else(|| usage("this request state is none of nietz's"))?;
+        let run = supervisor.own(&asked.run)?;
+        let is_meant = match self.shared.offer(&request.name) {
+            Some(offer) => supervisor.runs.one(&run)?.is_some_and(|listed| listed.summary.flow == offer.flow),
+            // Of the tools for runs, those that follow one.
+            None if matches!(request.name.as_ref(), "resume" | "wait" | "answer") => {
+                let wanted = text(arguments, "run")?.unwrap_or_default();
+                supervisor.own(wanted)? == run
             }
-            self.round = asked.round + 1;
-            let reply = request.input_responses.as_ref().and_then(|replies| replies.get(form::FIELD));
-            let reply: Option<ElicitResult> = reply.and_then(|reply| serde_json::from_value(reply.clone()).ok());
-            return match reply.map(answer_in) {
-                Some(Some(answer)) => self.answered(&run, Some(&asked.effect), &answer, None).await,
-                // The person does not want to answer now.
-                Some(None) => self.put_off(&run, &asked.effect),
-                None => self.go_on(&run).await,
-            };
+            None => false,
+        };
+        if !is_meant {
+            return Err(usage(format!("the run {run} is none of {}", excerpt(&request.name))));
         }
+        self.round = asked.round + 1;
+        let reply = request.input_responses.as_ref().and_then(|replies| replies.get(form::FIELD));
+        let reply: Option<ElicitResult> = reply.and_then(|reply| serde_json::from_value(reply.clone()).ok());
+        match reply.map(answer_in) {
+            Some(Some(answer)) => self.answered(&run, Some(&asked.effect), &answer, None).await,
+            // The person does not want to answer now.
+            Some(None) => self.put_off(&run, &asked.effect),
+            None => self.go_on(&run).await,
+        }
+    }
+
+    async fn flow(&mut self, offer: &Offer, arguments: Map<String, Value>) -> Result<CallToolResponse, CallFailure> {
+        let supervisor = &self.shared.supervisor;
         let line = offer.command_line(&arguments, &self.shared.options.allowed).map_err(usage)?;
         let process = supervisor.begin(line).await?;
         let run = process.run();

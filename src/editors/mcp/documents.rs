@@ -19,7 +19,7 @@ const SCHEMA: &str = "application/schema+json";
 /// The most documents of one collection that are listed.
 const MOST: usize = 50;
 
-/// Returns the schema of each collection, and of each the first documents by their paths.
+/// Returns the first documents of each collection by their paths, and the schemas of those that have any.
 ///
 /// # Errors
 ///
@@ -27,11 +27,15 @@ const MOST: usize = 50;
 pub(super) fn list(shared: &Shared) -> Result<Vec<Resource>> {
     let mut all = Vec::new();
     for (offer, own) in collections(shared) {
+        let paths = shared.documents.paths(&own.collection())?;
+        if paths.is_empty() {
+            continue;
+        }
         let schema = schema_of(offer, own);
         let what = format!("{} of {}", own.name, offer.flow);
         let about = format!("The JSON Schema of {what}, which stand at {}", own.path);
         all.push(Resource::new(&schema, clean(&what)).with_description(clean(&about)).with_mime_type(SCHEMA));
-        for path in shared.documents.paths(&own.collection())?.iter().take(MOST) {
+        for path in paths.iter().take(MOST) {
             let uri = format!("{DOCUMENTS}{}/{}/{}", address::written(&offer.name), own.name, address::written(path));
             let about = format!("One of {what}; its schema is {schema}");
             all.push(Resource::new(uri, clean(path)).with_description(clean(&about)).with_mime_type(own.media_type()));

@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -15,6 +16,8 @@ use super::McpServer;
 use crate::editors::lines::LONGEST;
 use crate::error::{Code, Failure, Result};
 
+/// How long a session of the older protocol may say nothing; a form may be open that long.
+const IDLE: Duration = Duration::from_secs(3600);
 /// Where the protocol is spoken.
 const PATH: &str = "/mcp";
 
@@ -64,7 +67,9 @@ impl McpServer {
             .with_max_request_body_bytes(LONGEST);
         let shared = self.shared;
         let of_session = move || Ok(McpServer::with(Arc::clone(&shared)));
-        let service = StreamableHttpService::new(of_session, Arc::new(LocalSessionManager::default()), config);
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(IDLE);
+        let service = StreamableHttpService::new(of_session, Arc::new(sessions), config);
         let digest = blake3::hash(token.as_bytes());
         let router = axum::Router::new().route_service(PATH, service).layer(from_fn_with_state(digest, guard));
         let listener = tokio::net::TcpListener::from_std(at.listener).map_err(failed)?;

@@ -76,7 +76,7 @@ impl Server {
             vec![("Authorization", bearer.as_str()), ("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
         let name = params["name"].as_str().map(str::to_owned);
         if let Some(name) = &name {
-            headers.push(("Mcp-Name", name));
+            headers.push(("Mcp-Name", name.as_str()));
         }
         let body = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params }).to_string();
         let reply = self.send(&headers, &body);
@@ -142,7 +142,7 @@ fn a_token_of_one_s_own_is_not_printed_and_other_addresses_are_refused() {
     let address = running.line();
     let host = address.trim().strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp")).expect("an address");
     let server = Server { host: host.to_owned(), running, token: "a-token-of-my-own-0815".to_owned() };
-    assert_eq!(server.send(&[("Authorization", &server.bearer())], &initialize()).status, 200);
+    assert_eq!(server.send(&[("Authorization", server.bearer().as_str())], &initialize()).status, 200);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_client_of_2025_has_a_session_and_another_session_sees_its_runs() {
     let server = Server::start(&env);
     let bearer = server.bearer();
     let open = |server: &Server| {
-        let begun = server.send(&[("Authorization", &bearer)], &initialize());
+        let begun = server.send(&[("Authorization", bearer.as_str())], &initialize());
         let line = begun.head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).map(str::to_owned);
         line.unwrap_or_else(|| panic!("{}", begun.head))
     };
@@ -187,7 +187,7 @@ fn a_client_of_2025_has_a_session_and_another_session_sees_its_runs() {
     };
     for session in [&one, &other] {
         let body = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string();
-        let told = server.send(&[("Authorization", &bearer), ("Mcp-Session-Id", session)], &body);
+        let told = server.send(&[("Authorization", bearer.as_str()), ("Mcp-Session-Id", session.as_str())], &body);
         assert_eq!(told.status, 202, "{}", told.head);
     }
     let call = json!({ "name": "flow_talk", "arguments": { "about": "tea" } });

@@ -128,7 +128,7 @@ impl Caller<'_> {
         let is_meant = match self.shared.offer(&request.name) {
             Some(offer) => supervisor.runs.one(&run)?.is_some_and(|listed| listed.summary.flow == offer.flow),
             // Of the tools for runs, those that follow one.
-            None if matches!(request.name.as_ref(), "resume" | "wait" | "answer") => {
+            None if matches!(&*request.name, "resume" | "wait" | "answer") => {
                 let wanted = text(arguments, "run")?.unwrap_or_default();
                 supervisor.own(wanted)? == run
             }

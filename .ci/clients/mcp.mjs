@@ -1,9 +1,12 @@
-// A flow by the official clients of the Model Context Protocol: the one of today in three modes, with forms and without, and the
-// one before it.
+// A flow by the official clients of the Model Context Protocol: the one of today in three modes, with forms and without, also over
+// HTTP, and the one before it.
 import { answers, done, installedModule, note, told } from "./common.mjs";
+import { serve } from "./http.mjs";
 
 const isOld = told.mode === "sdk";
-const { Client } = await installedModule(isOld ? "@modelcontextprotocol/sdk/client/index.js" : "@modelcontextprotocol/client");
+const { Client, StreamableHTTPClientTransport } = await installedModule(
+  isOld ? "@modelcontextprotocol/sdk/client/index.js" : "@modelcontextprotocol/client",
+);
 const { StdioClientTransport } = await installedModule(
   isOld ? "@modelcontextprotocol/sdk/client/stdio.js" : "@modelcontextprotocol/client/stdio",
 );
@@ -35,15 +38,20 @@ if (hasForms) {
     client.setRequestHandler("elicitation/create", form);
   }
 }
-await client.connect(
+const server = told.mode === "http" ? await serve(told.nietz, told.options, told.cwd) : undefined;
+const overHttp = () =>
+  new StreamableHTTPClientTransport(new URL(server.address), {
+    requestInit: { headers: { authorization: `Bearer ${server.token}` } },
+  });
+const overPipes = () =>
   new StdioClientTransport({
     command: told.nietz,
     args: ["mcp", ...told.options],
     cwd: told.cwd,
     env: process.env,
     stderr: "inherit",
-  }),
-);
+  });
+await client.connect(server ? overHttp() : overPipes());
 const { tools } = await client.listTools();
 note("tools", tools.map((tool) => tool.name).join(", "));
 const options = { timeout: 300_000, onprogress: (progress) => note("progress", progress.message ?? "") };
@@ -51,7 +59,7 @@ const call = async (name, args) => {
   note("call", { name, arguments: args });
   const params = { name, arguments: args };
   const result = isOld ? await client.callTool(params, undefined, options) : await client.callTool(params, options);
-  for (const part of result.content) note("result", part.text ?? "");
+  for (const part of result.content) note("result", part.text ?? part.uri ?? "");
   note("data", result.structuredContent ?? {});
   if (result.isError) throw new Error(result.content.map((part) => part.text).join("\n"));
   return result.structuredContent;
@@ -69,4 +77,5 @@ while (state.status === "waiting" || state.status === "running") {
   }
 }
 await client.close();
+server?.end();
 done({ asked, status: state.status });

@@ -1,12 +1,14 @@
 //! Which flows are offered to editors and agents: those that come with nietz, and those of folders and packs that the user
 //! trusts. A stranger's flow is not, because its summary would be read by a model before anybody has looked at it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::editors::offer::Offer;
 use crate::error::{Code, Failure, Result};
+use crate::lua::manifest::Manifest;
 use crate::model::text::excerpt;
 use crate::pack::permission_items::{describe_item, items};
+use crate::pack::persona::Personas;
 use crate::pack::resolve::{self, ResolvedFlow};
 use crate::pack::tree::Root;
 use crate::pack::trust::{Trust, folder_name};
@@ -99,5 +101,39 @@ fn load(machine: &Machine, located: ResolvedFlow) -> Result<Offer> {
     let collections = manifest.collections.values();
     let paths = collections.map(|own| (own.collection.path.as_str(), own.collection.everywhere));
     let asks = items(&manifest.permissions, paths).iter().map(|item| describe_item(item)).collect();
-    Ok(Offer::of(manifest, asks, origin))
+    let personas = personas(machine, manifest);
+    Ok(Offer { personas, ..Offer::of(manifest, asks, origin) })
+}
+
+/// Returns, for each param that has the name of a tag of personas, those that have it.
+fn personas(machine: &Machine, manifest: &Manifest) -> BTreeMap<String, Vec<String>> {
+    let tags: Vec<&String> = manifest.personas.keys().filter(|tag| manifest.main.params.contains_key(*tag)).collect();
+    if tags.is_empty() {
+        return BTreeMap::new();
+    }
+    // They are only suggested: a persona that cannot be read is none here.
+    let all = machine.trees().and_then(|trees| Personas::new(trees).list()).unwrap_or_default();
+    let with = |tag: &String| all.iter().filter(|own| own.tags.contains(tag)).map(|own| own.slug.clone()).collect();
+    tags.into_iter().map(|tag| (tag.clone(), with(tag))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::name_for;
+
+    #[test]
+    fn flows_of_the_same_name_are_told_apart_by_their_packs() {
+        let mut taken = BTreeSet::new();
+        let mut name = |flow: &str, full: Option<&str>| {
+            let name = name_for(flow, full, &taken);
+            taken.insert(name.clone());
+            name
+        };
+        assert_eq!(name("review", Some("ours/review")), "review");
+        assert_eq!(name("review", Some("theirs/review")), "theirs_review");
+        assert_eq!(name("review", Some("theirs/review")), "theirs_review_");
+        assert_eq!(name("review", None), "review_");
+    }
 }

@@ -1,9 +1,9 @@
 //! What a call returns of a run: text for who reads it, and the same as data.
 
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde_json::{Map, Value, json};
 
-use super::McpOptions;
+use super::{McpOptions, resources};
 use crate::editors::form;
 use crate::error::Failure;
 use crate::model::question::{Question, QuestionKind};
@@ -85,6 +85,10 @@ pub(super) fn ended(run: &str, said: &str, end: &Value) -> CallToolResult {
         _ => format!("The run {run} is {status}. {why}\nIt can be gone on with: `resume`."),
     };
     let mut result = result(said, &told, Value::Object(data));
+    if !run.is_empty() {
+        let page = Resource::new(resources::page(run), format!("report of {run}"));
+        result.content.push(ContentBlock::resource_link(page.with_mime_type("text/html")));
+    }
     result.is_error = Some(status == "failed");
     result
 }

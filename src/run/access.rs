@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::host::exec::{Commands, SharedUsage, with_defaults};
 use crate::host::files::Files;
 use crate::host::llm;
+use crate::host::mcp::{McpParts, McpServers};
 use crate::host::notify::Notifier;
 use crate::journal::lines::OpenRecord;
 use crate::lua::flow::Flow;
@@ -65,6 +66,20 @@ pub(crate) fn notifier(machine: &Machine, open: &OpenRecord) -> Notifier {
         redactor: machine.redactor(),
         progress: Default::default(),
     }
+}
+
+/// Returns the MCP servers that the user names. None is started or reached before it is needed.
+///
+/// # Errors
+///
+/// Those of [`Machine::program`].
+pub(crate) fn servers(machine: &Machine) -> Result<McpServers> {
+    Ok(McpServers::new(McpParts {
+        servers: machine.config.mcp.clone(),
+        commands: granted_commands(machine, Grants::default(), ".nietz/output".to_owned())?,
+        homes: machine.server_homes(),
+        key_environment: llm::without_keys(&machine.environment, &machine.config.models),
+    }))
 }
 
 /// Returns the files that a run may read.

@@ -10,6 +10,7 @@ use crate::disk::{self, Links, owner};
 use crate::error::{Code, Failure, Result};
 use crate::host::exec::with_defaults;
 use crate::host::llm::ModelsConfig;
+use crate::host::mcp::{ServerConfig, ServersConfig};
 use crate::host::notify::NotifyConfig;
 use crate::model::budget::Budget;
 use crate::model::choice::ModelChoice;
@@ -37,6 +38,9 @@ pub struct Config {
     pub git: git::GitLimits,
     /// How flows notify the user. Only their own file says it: it names a program, or where texts are sent.
     pub notify: Option<NotifyConfig>,
+    /// The MCP servers that flows may use. Only the user's own file names them: they are programs that run, and addresses that data is
+    /// sent to.
+    pub mcp: ServersConfig,
     /// Where runs and documents are kept. Only the user's own file says it: a password is sent there.
     pub store: Option<StoreConfig>,
     /// The values of settings, by flow.
@@ -135,7 +139,12 @@ impl Config {
         let flows = std::mem::take(&mut config.flows);
         config.layers.push(layers(path, &text, flows, false));
         if let Some(Err((field, why))) = config.notify.as_ref().map(NotifyConfig::check) {
-            return Err(notify_failure(path, &text, field, &why));
+            return Err(field_failure(path, &text, &["notify", field], &why).hint(NOTIFY_HINT));
+        }
+        for (name, server) in &config.mcp {
+            if let Err((field, why)) = server.check() {
+                return Err(field_failure(path, &text, &["mcp", name, field], &why).hint(SERVER_HINT));
+            }
         }
         Ok(config)
     }
@@ -149,6 +158,7 @@ impl Config {
         // The file comes with a checkout: no link may lead out of the project.
         let links = path.parent().map_or(Links::NotLast, Links::Below);
         let bytes = disk::read(path, links, disk::SETTINGS)?;
+        bytes.as_deref().map_or(Ok(()), |bytes| refuse_users_alone(path, bytes))?;
         let Some((project, text)) = parse::<Project>(path, bytes, &builtin::PROJECT)? else { return Ok(()) };
         self.layers.push(layers(path, &text, project.flows, true));
         // A project may tighten what the user set, but not loosen it.
@@ -183,14 +193,36 @@ impl Config {
     }
 }
 
-/// Returns the failure for a field of `notify` that is wrong.
-fn notify_failure(path: &Path, text: &str, field: &str, why: &str) -> Failure {
-    let place: Vec<&str> = ["notify", field].into_iter().filter(|part| !part.is_empty()).collect();
+const NOTIFY_HINT: &str = "notify: {command: [PROGRAM]}, or notify: {url: https://…, secret_env: VARIABLE}";
+const SERVER_HINT: &str = "mcp: {NAME: {command: [PROGRAM]}}, or mcp: {NAME: {url: https://…, key_env: VARIABLE}}";
+
+/// Returns the failure for a field that is wrong; an empty last part means the field around it.
+fn field_failure(path: &Path, text: &str, place: &[&str], why: &str) -> Failure {
+    let place: Vec<&str> = place.iter().copied().filter(|part| !part.is_empty()).collect();
     let pointer = pointer(&place);
     let at = Spans::find(text, Format::Yaml, [pointer.as_str()]).key(&pointer);
     let (file, place) = (path.display(), place.join("."));
     Failure::new(Code::ConfigInvalid, format!("{file}:{}:{}: {place}: {why}", at.line, at.column))
-        .hint("notify: {command: [PROGRAM]}, or notify: {url: https://…, secret_env: VARIABLE}")
+}
+
+/// What a project's file cannot say, and why.
+const USERS_ALONE: &[(&[&str], &str)] = &[
+    (&["mcp"], "MCP servers are programs that run, or addresses that data is sent to: only your own config.yaml names them"),
+    (&["models", "agents"], "agents are programs with your own login: only your own config.yaml names them"),
+];
+
+/// Refuses what only the user's own file may say, in words of its own.
+fn refuse_users_alone(path: &Path, bytes: &[u8]) -> Result<()> {
+    let name = path.display().to_string();
+    // What is wrong with the text otherwise is said by whoever reads it next.
+    let Ok(text) = source::decode(bytes, &name) else { return Ok(()) };
+    let Ok(value) = source::parse(text, Format::Yaml, &name) else { return Ok(()) };
+    match USERS_ALONE.iter().find(|(place, _)| value.pointer(&pointer(place)).is_some()) {
+        Some((place, why)) => {
+            Err(field_failure(path, text, place, why).hint("take it out; `nietz where` says where your own file is"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Returns the failure for a project's alias that would replace a model or a provider.
@@ -287,6 +319,7 @@ mod tests {
             (&builtin::CONFIG, "/properties/commands/properties/limits".to_owned(), keys::<CommandLimits>()),
             (&builtin::CONFIG, "/properties/git".to_owned(), keys::<git::GitLimits>()),
             (&builtin::CONFIG, "/properties/notify".to_owned(), keys::<NotifyConfig>()),
+            (&builtin::CONFIG, "/properties/mcp/additionalProperties".to_owned(), keys::<ServerConfig>()),
             (&builtin::PROJECT, "/properties/commands".to_owned(), keys::<ProjectCommands>()),
             (&builtin::PROJECT, "/properties/commands/properties/limits".to_owned(), keys::<CommandLimits>()),
             (&builtin::PROJECT, String::new(), keys::<Project>()),

@@ -58,7 +58,11 @@ pub(super) fn oversee(policy: &Policy, words: &[OsString], group: Option<&Cgroup
         Ok(text) => text,
         Err(error) => return not_started(&error),
     };
-    command.arg(INNER_VERB).arg(text).arg("--").args(words).stdin(Stdio::null());
+    let input = match policy.input.as_ref().map(std::fs::File::open).transpose() {
+        Ok(input) => input.map_or_else(Stdio::null, Stdio::from),
+        Err(error) => return not_started(&error),
+    };
+    command.arg(INNER_VERB).arg(text).arg("--").args(words).stdin(input);
     let child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return not_started(&error),

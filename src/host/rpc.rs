@@ -1,12 +1,16 @@
 //! JSON-RPC 2.0 in lines, as the other side of a program's pipes speaks it: what comes is bounded and may be anything.
 
-use serde_json::{Value, json};
-use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::model::text::excerpt;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _};
+
+use crate::model::text::{clean, excerpt};
 
 /// The longest message that is read, in bytes.
 pub(in crate::host) const LONGEST: usize = 16 << 20;
+/// How much of what a program writes to its standard error is kept, in bytes: its end.
+const KEPT_ERRORS: usize = 2_000;
 /// JSON-RPC's code for a method that is not there.
 pub(in crate::host) const NO_METHOD: i64 = -32601;
 
@@ -108,6 +112,36 @@ impl LineReader {
                 return Ok(Some(std::mem::take(&mut self.line)));
             }
         }
+    }
+}
+
+/// The end of what a program writes to its standard error.
+pub(in crate::host) struct ErrorTail(Arc<Mutex<Vec<u8>>>);
+
+impl ErrorTail {
+    /// Begins to read.
+    pub(in crate::host) fn of(mut stderr: impl AsyncRead + Send + Unpin + 'static) -> ErrorTail {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let tail = ErrorTail(Arc::clone(&kept));
+        tokio::spawn(async move {
+            let mut buffer = [0; 1024];
+            while let Ok(count) = stderr.read(&mut buffer).await {
+                if count == 0 {
+                    break;
+                }
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend_from_slice(&buffer[..count]);
+                let over = kept.len().saturating_sub(KEPT_ERRORS);
+                kept.drain(..over);
+            }
+        });
+        tail
+    }
+
+    /// Returns it, cleaned for people.
+    pub(in crate::host) fn text(&self) -> String {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        clean(String::from_utf8_lossy(&kept).trim())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::host::notify::Notifier;
 use crate::journal::lines::OpenRecord;
 use crate::lua::flow::Flow;
 use crate::model::command::{self, Grants};
-use crate::model::param::typed_params;
+use crate::model::param::{ParamKind, typed_params};
 use crate::model::permission::Permission;
 use crate::model::text::shell;
 use crate::pack::permission_items::Items;
@@ -88,6 +88,18 @@ pub(crate) fn files(machine: &Machine, open: &OpenRecord, flow: &Flow) -> Files 
     Files::new(&machine.workspace, &open.grants.read, machine.variable("HOME"))
         .without(&machine.own_folders())
         .of_flow(&user_params(open, flow), collections)
+}
+
+/// Returns the models that the user typed as params.
+pub(crate) fn typed_models(open: &OpenRecord, flow: &Flow) -> Vec<String> {
+    let typed = user_params(open, flow);
+    let declared = flow.command(open.command.as_deref()).ok();
+    let models = declared.iter().flat_map(|command| &command.params).filter(|(_, param)| param.kind == ParamKind::Model);
+    let words = models.flat_map(|(name, _)| match &typed[name.as_str()] {
+        Value::Array(items) => items.clone(),
+        value => vec![value.clone()],
+    });
+    words.filter_map(|word| word.as_str().map(str::to_owned)).collect()
 }
 
 /// Returns the params that the user chose and typed: those that differ from the flow's defaults.

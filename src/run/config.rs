@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use crate::disk::{self, Links, owner};
 use crate::error::{Code, Failure, Result};
 use crate::host::exec::with_defaults;
-use crate::host::llm::ModelsConfig;
-use crate::host::mcp::{ServerConfig, ServersConfig};
+use crate::host::llm::{AGENT, ModelsConfig};
+use crate::host::mcp::ServersConfig;
 use crate::host::notify::NotifyConfig;
 use crate::model::budget::Budget;
 use crate::model::choice::ModelChoice;
@@ -166,6 +166,10 @@ impl Config {
         if project.commands.limits != CommandLimits::default() {
             self.commands.limits = with_defaults(self.commands.limits).tightened(project.commands.limits);
         }
+        let means = |name: &str| self.models.aliases.get(name).map_or_else(|| name.to_owned(), |choice| choice.model.clone());
+        if project.models.default.as_ref().is_some_and(|name| means(name).trim().starts_with(AGENT)) {
+            return Err(field_failure(path, &text, &["models", "default"], AGENT_OF_PROJECT).hint("take it out, or name another"));
+        }
         if self.models.default.is_none() {
             self.models.default.clone_from(&project.models.default);
             self.project_model = project.models.default;
@@ -174,6 +178,10 @@ impl Config {
             // The name of a model or a provider must mean the same to the user in every folder.
             if alias.contains('/') || self.models.is_provider(alias.trim()) {
                 return Err(alias_failure(path, &text, &alias));
+            }
+            if model.model.trim().starts_with(AGENT) {
+                let place = ["models", "aliases", alias.as_str()];
+                return Err(field_failure(path, &text, &place, AGENT_OF_PROJECT).hint("take it out, or name another"));
             }
             self.models.aliases.entry(alias).or_insert(model);
         }
@@ -204,6 +212,8 @@ fn field_failure(path: &Path, text: &str, place: &[&str], why: &str) -> Failure 
     let (file, place) = (path.display(), place.join("."));
     Failure::new(Code::ConfigInvalid, format!("{file}:{}:{}: {place}: {why}", at.line, at.column))
 }
+
+const AGENT_OF_PROJECT: &str = "an agent is a program with your own login: no project chooses one";
 
 /// What a project's file cannot say, and why.
 const USERS_ALONE: &[(&[&str], &str)] = &[
@@ -284,7 +294,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::host::llm::{MaxTokensField, ProviderConfig, RetryConfig, Wire};
+    use crate::host::llm::{AgentConfig, MaxTokensField, ProviderConfig, RetryConfig, Wire};
+    use crate::host::mcp::ServerConfig;
     use crate::model::budget::{LongPrice, Price};
 
     /// Returns the known names that the message of serde's error lists.
@@ -311,6 +322,7 @@ mod tests {
             (&builtin::CONFIG, String::new(), keys::<Config>()),
             (&builtin::CONFIG, models.to_owned(), keys::<ModelsConfig>()),
             (&builtin::CONFIG, provider.to_owned(), keys::<ProviderConfig>()),
+            (&builtin::CONFIG, format!("{models}/properties/agents/additionalProperties"), keys::<AgentConfig>()),
             (&builtin::CONFIG, format!("{models}/properties/retry"), keys::<RetryConfig>()),
             (&builtin::CONFIG, price.to_owned(), keys::<Price>()),
             (&builtin::CONFIG, format!("{price}/properties/long"), keys::<LongPrice>()),

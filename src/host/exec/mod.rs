@@ -53,7 +53,7 @@ use output::Output;
 use policy::Policy;
 pub(crate) use policy::with_defaults;
 use protected_places::ProtectedPlaces;
-pub(in crate::host) use service::{Service, ServicePipes, ServiceTerms};
+pub(in crate::host) use service::{Service, ServiceTerms};
 pub(crate) use usage::SharedUsage;
 
 /// The most bytes of output; a command that writes more is ended.

@@ -3,22 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
-use tokio::process::ChildStderr;
 
 use super::policy::Policy;
 use super::{Commands, Helper, PrivateFolder, Report, environment, helper, internal, no_sandbox, not_started, read_report};
 use crate::error::{Code, Failure, Result};
 use crate::host::place::CommandPlace;
+use crate::host::rpc::ErrorTail;
 use crate::model::command::{CommandLine, ExecCommand};
-use crate::model::text::clean;
 
-/// How much of what a program writes to its standard error is kept, in bytes: its end.
-const KEPT_ERRORS: usize = 2_000;
 /// How long to wait for the report of a program that has closed its output.
 const REPORT: Duration = Duration::from_secs(2);
 
@@ -38,7 +33,7 @@ pub(in crate::host) struct ServiceTerms<'a> {
 pub(in crate::host) struct Service {
     helper: Helper,
     report: PathBuf,
-    errors: Arc<Mutex<Vec<u8>>>,
+    errors: ErrorTail,
     words: Vec<String>,
     _private: PrivateFolder,
 }
@@ -85,12 +80,10 @@ impl Commands {
         let (Some(output), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(Failure::new(Code::Internal, "a program that was started has no pipes"));
         };
-        let errors = Arc::new(Mutex::new(Vec::new()));
-        tokio::spawn(keep_end(stderr, Arc::clone(&errors)));
         let service = Service {
             helper: Helper { lifeline: child.stdin.take(), child },
             report: policy.report,
-            errors,
+            errors: ErrorTail::of(stderr),
             words: terms.words.to_vec(),
             _private: private,
         };
@@ -118,8 +111,7 @@ impl Service {
 
     /// Returns the end of what the program wrote to its standard error, cleaned for people.
     pub(in crate::host) fn errors(&self) -> String {
-        let kept = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        clean(String::from_utf8_lossy(&kept).trim())
+        self.errors.text()
     }
 }
 
@@ -135,18 +127,5 @@ fn command(words: &[String]) -> ExecCommand {
         dependencies: None,
         builds: None,
         read: Vec::new(),
-    }
-}
-
-async fn keep_end(mut stderr: ChildStderr, errors: Arc<Mutex<Vec<u8>>>) {
-    let mut buffer = [0; 1024];
-    while let Ok(count) = stderr.read(&mut buffer).await {
-        if count == 0 {
-            break;
-        }
-        let mut kept = errors.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.extend_from_slice(&buffer[..count]);
-        let over = kept.len().saturating_sub(KEPT_ERRORS);
-        kept.drain(..over);
     }
 }

@@ -239,17 +239,16 @@ impl Connection {
                 self.failed(&format!("{what}: {} ({})", clean(&error.message), error.code))
             }
             Unanswered::No(NoReply::Ended(why)) => {
+                // One that was given up says nothing any more.
                 let ended = match &self.link {
-                    Link::Pipes { service, .. } => service.lock().await.why_ended().await,
-                    Link::Http(_) => None,
+                    Link::Pipes { service, .. } if why.is_empty() => service.lock().await.why_ended().await,
+                    Link::Pipes { .. } | Link::Http(_) => None,
                 };
-                match (ended, why.as_str()) {
-                    (Some(ended), _) if ended.code == Code::SandboxMissing => return ended,
-                    (ended, "") => {
-                        let why = ended.map_or_else(|| "it has closed its output".to_owned(), |ended| ended.message);
-                        self.failed(&why)
-                    }
-                    (_, why) => self.failed(&clean(why)),
+                match ended {
+                    Some(ended) if ended.code == Code::SandboxMissing => return ended,
+                    Some(ended) => self.failed(&clean(&ended.message)),
+                    None if why.is_empty() => self.failed("it has closed its output"),
+                    None => self.failed(&clean(&why)),
                 }
             }
             Unanswered::Late(limit) => {

@@ -42,7 +42,7 @@ pub struct ToolCall {
 /// A tool, as its server describes it and a flow sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ServedTool {
+pub(crate) struct ServedTool {
     pub name: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
@@ -59,14 +59,14 @@ pub struct ServedTool {
 /// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum McpOutcome {
+pub(crate) enum McpOutcome {
     Tools(Vec<ServedTool>),
     Call(ToolResult),
 }
 
 /// What a tool gave back.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ToolResult {
+pub(crate) struct ToolResult {
     /// Its texts, each in paragraphs of its own. Of an image, a sound or another file it says what it is.
     pub text: String,
     /// The data that it gave beside them.
@@ -74,7 +74,25 @@ pub struct ToolResult {
     pub value: Option<Value>,
 }
 
+impl McpOutcome {
+    /// Returns it in words.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            McpOutcome::Tools(tools) if tools.is_empty() => "it has no tools".to_owned(),
+            McpOutcome::Tools(tools) => {
+                tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ")
+            }
+            McpOutcome::Call(result) => excerpt(&result.text),
+        }
+    }
+}
+
 impl McpOp {
+    /// Returns the request for a server's tools.
+    pub(crate) fn tools_of(server: &str) -> McpOp {
+        McpOp::Tools { server: server.to_owned() }
+    }
+
     /// Returns the name of the server.
     pub fn server(&self) -> &str {
         match self {

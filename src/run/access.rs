@@ -94,7 +94,8 @@ pub(crate) fn files(machine: &Machine, open: &OpenRecord, flow: &Flow) -> Files 
 pub(crate) fn typed_models(open: &OpenRecord, flow: &Flow) -> Vec<String> {
     let typed = user_params(open, flow);
     let declared = flow.command(open.command.as_deref()).ok();
-    let models = declared.iter().flat_map(|command| &command.params).filter(|(_, param)| param.kind == ParamKind::Model);
+    let models =
+        declared.iter().flat_map(|command| &command.params).filter(|(_, param)| param.kind == ParamKind::Model);
     let words = models.flat_map(|(name, _)| match &typed[name.as_str()] {
         Value::Array(items) => items.clone(),
         value => vec![value.clone()],

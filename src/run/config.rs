@@ -166,9 +166,11 @@ impl Config {
         if project.commands.limits != CommandLimits::default() {
             self.commands.limits = with_defaults(self.commands.limits).tightened(project.commands.limits);
         }
-        let means = |name: &str| self.models.aliases.get(name).map_or_else(|| name.to_owned(), |choice| choice.model.clone());
+        let means =
+            |name: &str| self.models.aliases.get(name).map_or_else(|| name.to_owned(), |choice| choice.model.clone());
         if project.models.default.as_ref().is_some_and(|name| means(name).trim().starts_with(AGENT)) {
-            return Err(field_failure(path, &text, &["models", "default"], AGENT_OF_PROJECT).hint("take it out, or name another"));
+            return Err(field_failure(path, &text, &["models", "default"], AGENT_OF_PROJECT)
+                .hint("take it out, or name another"));
         }
         if self.models.default.is_none() {
             self.models.default.clone_from(&project.models.default);
@@ -217,7 +219,10 @@ const AGENT_OF_PROJECT: &str = "an agent is a program with your own login: no pr
 
 /// What a project's file cannot say, and why.
 const USERS_ALONE: &[(&[&str], &str)] = &[
-    (&["mcp"], "MCP servers are programs that run, or addresses that data is sent to: only your own config.yaml names them"),
+    (
+        &["mcp"],
+        "MCP servers are programs that run, or addresses that data is sent to: only your own config.yaml names them",
+    ),
     (&["models", "agents"], "agents are programs with your own login: only your own config.yaml names them"),
 ];
 

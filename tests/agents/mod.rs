@@ -76,7 +76,10 @@ fn a_value_by_a_schema_is_asked_for_in_words_and_again_where_it_is_none() {
     assert_eq!(ended.result()["value"], json!({ "size": "M" }));
     let [first, second] = &prompts(&env)[..] else { panic!("{:?}", prompts(&env)) };
     assert!(first.contains("Reply with one JSON value") && first.contains(r#""enum":["S","M","L"]"#), "{first}");
-    assert!(second.contains("===== you\nIt is of size M, I think.") && second.contains("That reply cannot be used"), "{second}");
+    assert!(
+        second.contains("===== you\nIt is of size M, I think.") && second.contains("That reply cannot be used"),
+        "{second}"
+    );
     let processes = got(&env).into_iter().filter(|message| message["method"] == "initialize").count();
     assert_eq!(processes, 1, "one process, a session for each call");
 }
@@ -195,7 +198,10 @@ fn the_command_line_can_name_a_command_and_a_run_is_resumed_with_it() {
 
 #[test]
 fn an_agent_takes_no_tools_and_says_so_and_is_never_the_default() {
-    let flow = FLOW.replace("system = \"Be brief.\",", "tools = { send = { description = \"Sends\", parameters = { type = \"object\" }, run = function() end } },");
+    let flow = FLOW.replace(
+        "system = \"Be brief.\",",
+        "tools = { send = { description = \"Sends\", parameters = { type = \"object\" }, run = function() end } },",
+    );
     let env = Env::new().flow("asks", &flow).config(&config("text", ""));
     let refused = env.run_on("acp/mine", ["asks"]).go().exits(1);
     assert!(refused.stdout.contains("acp/mine takes no tools of flows: `send` is one"), "{refused:?}");

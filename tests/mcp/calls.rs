@@ -49,9 +49,11 @@ return nietz.flow {
         let results: Vec<String> =
             request.turns().into_iter().filter(|(role, _)| role == "tool").map(|(_, text)| text).collect();
         match results.is_empty() {
-            true => Response::text("")
-                .tool_call("t1", "search", r#"{"query": "tea"}"#)
-                .tool_call("t2", "note", r#"{"text": "a"}"#),
+            true => Response::text("").tool_call("t1", "search", r#"{"query": "tea"}"#).tool_call(
+                "t2",
+                "note",
+                r#"{"text": "a"}"#,
+            ),
             false => Response::text(results.join(" | ")),
         }
     });
@@ -99,7 +101,10 @@ fn only_servers_that_the_manifest_names_and_the_user_has_are_used() {
     let silent = CALLER.replace("permissions = { mcp = { \"docs\" } },", "");
     let env = Env::new().flow("caller", &silent).config(&config("good", ""));
     let checked = env.nietz(["check", "flows/caller.lua"]).go();
-    assert!(checked.stdout.contains("permission-refused") || checked.stderr.contains("permission-refused"), "{checked:?}");
+    assert!(
+        checked.stdout.contains("permission-refused") || checked.stderr.contains("permission-refused"),
+        "{checked:?}"
+    );
     env.run(["caller"]).go().exits(5);
     assert_eq!(calls(&env), 0);
 }
@@ -119,7 +124,10 @@ fn a_project_names_no_server_and_says_where_it_is_told() {
     let env = with("good").file("nietz.yaml", "budget: {calls: 3}\nmcp: {docs: {command: [evil]}}\n");
     let refused = env.run(["caller"]).go().exits(1);
     let told = format!("{}{}", refused.stdout, refused.stderr);
-    assert!(told.contains("nietz.yaml:2:1: mcp: MCP servers are programs that run") && told.contains("config-invalid"), "{told}");
+    assert!(
+        told.contains("nietz.yaml:2:1: mcp: MCP servers are programs that run") && told.contains("config-invalid"),
+        "{told}"
+    );
     assert_eq!(calls(&env), 0);
 }
 

@@ -20,9 +20,14 @@ fn a_message_of_100_mb_ends_the_server_and_not_the_run() {
 
 #[test]
 fn a_server_that_never_answers_is_given_up() {
-    for (mode, why) in [("silent", "it does not answer `initialize` within 2 s"), ("mute", "it does not answer the call within 2 s")] {
+    for (mode, why) in
+        [("silent", "it does not answer `initialize` within 2 s"), ("mute", "it does not answer the call within 2 s")]
+    {
         let told = told(mode, ", seconds: 2");
-        assert_eq!((&told["code"], &told["message"]), (&json!("server-failed"), &json!(format!("the MCP server `docs`: {why}"))));
+        assert_eq!(
+            (&told["code"], &told["message"]),
+            (&json!("server-failed"), &json!(format!("the MCP server `docs`: {why}")))
+        );
     }
 }
 
@@ -50,7 +55,8 @@ fn names_with_escapes_are_not_offered_and_reach_no_terminal() {
     let all = format!("{}{}", ended.stdout, ended.stderr);
     assert!(!all.contains('\u{1b}'), "{all:?}");
     assert!(all.contains("␛[31mred` is not offered") && all.contains("`two words` is not offered"), "{all}");
-    let tools = env.journal().of_kind("mcp").into_iter().find(|effect| effect.request["op"] == "tools").expect("a look");
+    let tools =
+        env.journal().of_kind("mcp").into_iter().find(|effect| effect.request["op"] == "tools").expect("a look");
     assert_eq!(tools.outcome["ok"].as_array().map(Vec::len), Some(1), "{tools:?}");
 }
 

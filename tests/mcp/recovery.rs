@@ -10,7 +10,8 @@ const INTENT: &str = "kill@4";
 
 fn killed_before_the_outcome_of(tool: &str) -> Env {
     let env = with("good");
-    let killed = env.run(["caller", "--tool", tool, "--arguments", "{\"query\": \"a\"}"]).var("NIETZ_FAULT", INTENT).go();
+    let killed =
+        env.run(["caller", "--tool", tool, "--arguments", "{\"query\": \"a\"}"]).var("NIETZ_FAULT", INTENT).go();
     assert_eq!(killed.signal, Some(9), "{killed:?}");
     let open: Vec<_> = env.journal().of_kind("mcp").into_iter().filter(|effect| effect.outcome.is_null()).collect();
     assert!(open.len() == 1 && open[0].request["tool"] == tool, "the call began and has no outcome: {open:?}");
@@ -22,7 +23,10 @@ fn what_changes_the_world_is_not_called_again_and_the_flow_is_told_that_it_is_in
     let env = killed_before_the_outcome_of("note");
     let resumed = env.resume().go().exits(1);
     assert!(resumed.stdout.contains("tool-in-doubt"), "{resumed:?}");
-    assert!(resumed.stdout.contains("whether `note` of the MCP server `docs` did its work is not known"), "{resumed:?}");
+    assert!(
+        resumed.stdout.contains("whether `note` of the MCP server `docs` did its work is not known"),
+        "{resumed:?}"
+    );
     assert_eq!(calls(&env), 0);
 }
 

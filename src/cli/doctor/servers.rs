@@ -51,7 +51,8 @@ pub(super) fn agents(machine: &Machine, _: &DoctorArgs) -> Result<Vec<CheckOutco
     let here = client.agents().into_iter().filter_map(|(name, command)| Some((name, command?)));
     Ok(here
         .map(|(name, command)| {
-            let found = format!("acp/{name} is `{command}`: your own agent, with its own login, outside of any sandbox");
+            let found =
+                format!("acp/{name} is `{command}`: your own agent, with its own login, outside of any sandbox");
             finding("agent", CheckState::Ok, found)
         })
         .collect())

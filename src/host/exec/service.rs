@@ -8,7 +8,9 @@ use std::time::Duration;
 use tokio::net::unix::pipe;
 
 use super::policy::Policy;
-use super::{Commands, Helper, PrivateFolder, Report, environment, helper, internal, no_sandbox, not_started, read_report};
+use super::{
+    Commands, Helper, PrivateFolder, Report, environment, helper, internal, no_sandbox, not_started, read_report,
+};
 use crate::error::{Code, Failure, Result};
 use crate::host::place::CommandPlace;
 use crate::host::rpc::ErrorTail;

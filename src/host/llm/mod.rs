@@ -53,8 +53,8 @@ mod stop_texts;
 mod tagged_thought;
 mod stream;
 
-pub(crate) use agents::PREFIX as AGENT;
 pub use agents::AgentConfig;
+pub(crate) use agents::PREFIX as AGENT;
 pub use catalogue::{as_of as catalogue_as_of, window};
 pub use client::Client;
 pub use config::{ModelsConfig, ProviderConfig, RetryConfig};

@@ -91,7 +91,9 @@ impl ServerConfig {
             ("network", !is_program && !self.network),
         ];
         match given.into_iter().find(|(_, is_wrong)| *is_wrong) {
-            Some((field, _)) if is_program => Err((field, "a command has no key: name its variable in `env`".to_owned())),
+            Some((field, _)) if is_program => {
+                Err((field, "a command has no key: name its variable in `env`".to_owned()))
+            }
             Some((field, _)) => Err((field, "it is for a command, and this is a url".to_owned())),
             None if self.key_env.is_some() && self.key_command.is_some() => {
                 Err(("key_command", "key_env is there already: name one".to_owned()))

@@ -26,7 +26,10 @@ const PAGES: usize = 50;
 /// The way to a server.
 pub(super) enum Link {
     /// By the pipes of its process.
-    Pipes { peer: Peer, service: tokio::sync::Mutex<Service> },
+    Pipes {
+        peer: Peer,
+        service: tokio::sync::Mutex<Service>,
+    },
     Http(HttpLink),
 }
 
@@ -89,7 +92,9 @@ impl Connection {
         }
         let told = match self.request("server/discover", json!({}), self.limit, &|| {}).await {
             Ok(told) => told,
-            Err(other) => return Err(self.failure(other, "it answers neither `initialize` nor `server/discover`").await),
+            Err(other) => {
+                return Err(self.failure(other, "it answers neither `initialize` nor `server/discover`").await);
+            }
         };
         let versions: Vec<&str> =
             told["supportedVersions"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -173,8 +178,9 @@ impl Connection {
             Some(definition) if *definition == call.definition => Ok(()),
             Some(_) => {
                 let (tool, server) = (excerpt(&call.tool), &self.name);
-                let message =
-                    format!("`{tool}` of the MCP server `{server}` says something else of itself than when it was looked at");
+                let message = format!(
+                    "`{tool}` of the MCP server `{server}` says something else of itself than when it was looked at"
+                );
                 Err(Failure::new(Code::ToolChanged, message).hint("look at the server, then begin a new run"))
             }
             None => Err(self.tool_failed(call, "the server has no such tool any more")),
@@ -258,7 +264,9 @@ impl Connection {
         };
         let Link::Pipes { peer, service } = &self.link else { return failure };
         let failure = match peer.odd_line() {
-            Some(odd) => failure.because(format!("it wrote to its standard output what is no message: {}", clean(&odd))),
+            Some(odd) => {
+                failure.because(format!("it wrote to its standard output what is no message: {}", clean(&odd)))
+            }
             None => failure,
         };
         match service.lock().await.errors() {

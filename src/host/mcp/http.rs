@@ -165,7 +165,9 @@ async fn next(response: &mut reqwest::Response) -> std::result::Result<Option<by
 
 fn reply(message: &[u8], id: u64) -> Option<Replied> {
     match Message::read(message)? {
-        Message::Reply { id: of, outcome } if of == id => Some(outcome.map_err(|error: RpcError| NoReply::Refused(error))),
+        Message::Reply { id: of, outcome } if of == id => {
+            Some(outcome.map_err(|error: RpcError| NoReply::Refused(error)))
+        }
         // What it asks for meanwhile is not offered, and what it tells is no reply.
         Message::Reply { .. } | Message::Request { .. } | Message::Notification { .. } => None,
     }

@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 
-pub use config::{ServerConfig, ServersConfig};
 use config::Route;
+pub use config::{ServerConfig, ServersConfig};
 use connection::{Connection, Link};
 use http::HttpLink;
 use peer::Peer;
@@ -88,7 +88,10 @@ impl McpServers {
 
     fn remark(&self, server: &str, refused: &[(String, String)]) {
         let mut remarks = self.remarks.borrow_mut();
-        let told = refused.iter().take(TOLD).map(|(tool, why)| format!("the MCP server `{server}`: `{tool}` is not offered: {why}"));
+        let told = refused
+            .iter()
+            .take(TOLD)
+            .map(|(tool, why)| format!("the MCP server `{server}`: `{tool}` is not offered: {why}"));
         remarks.extend(told);
         if refused.len() > TOLD {
             remarks.push(format!("the MCP server `{server}`: {} more tools are not offered", refused.len() - TOLD));
@@ -178,7 +181,8 @@ impl McpServers {
                 let key = self.parts.commands.environment.get(variable).and_then(|value| Secret::new(value));
                 let missing = || {
                     let message = format!("there is no key for the MCP server `{name}`: {variable} is not set");
-                    Failure::new(Code::KeyMissing, message).hint(format!("set {variable}, or name another in config.yaml"))
+                    Failure::new(Code::KeyMissing, message)
+                        .hint(format!("set {variable}, or name another in config.yaml"))
                 };
                 (variable.clone(), key.ok_or_else(missing)?)
             }
@@ -195,8 +199,7 @@ impl McpServers {
 
     fn missing(&self, name: &str) -> Failure {
         let shown = excerpt(name);
-        let failure =
-            Failure::new(Code::ServerMissing, format!("your configuration names no MCP server `{shown}`"));
+        let failure = Failure::new(Code::ServerMissing, format!("your configuration names no MCP server `{shown}`"));
         match nearest(name, self.parts.servers.keys().map(String::as_str)) {
             Some(near) => failure.hint(format!("it names `{near}`: is that the one?")),
             None => failure.hint(format!("name it in your config.yaml: mcp: {{ {shown}: {{ command: [PROGRAM] }} }}")),

@@ -22,7 +22,8 @@ const RESULT: usize = 2 << 20;
 
 /// Reads a tool, or returns its name and why it cannot be offered.
 pub(super) fn read(tool: &Value) -> Result<ServedTool, (String, String)> {
-    let text = |of: &Value, most: usize| -> String { clean(of.as_str().unwrap_or_default()).chars().take(most).collect() };
+    let text =
+        |of: &Value, most: usize| -> String { clean(of.as_str().unwrap_or_default()).chars().take(most).collect() };
     let name = tool["name"].as_str().unwrap_or_default();
     let refused = |why: &str| (excerpt(name), why.to_owned());
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);

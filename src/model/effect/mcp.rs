@@ -79,9 +79,7 @@ impl McpOutcome {
     pub(crate) fn describe(&self) -> String {
         match self {
             McpOutcome::Tools(tools) if tools.is_empty() => "it has no tools".to_owned(),
-            McpOutcome::Tools(tools) => {
-                tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ")
-            }
+            McpOutcome::Tools(tools) => tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", "),
             McpOutcome::Call(result) => excerpt(&result.text),
         }
     }

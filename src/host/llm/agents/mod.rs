@@ -131,7 +131,10 @@ impl Agents {
         let is_there = |path: &std::path::PathBuf| path.is_file();
         match program.contains('/') {
             true => Some(std::path::PathBuf::from(program)).filter(|path| path.is_absolute() && is_there(path)),
-            false => path::folders(&self.settings.child_environment).into_iter().map(|folder| folder.join(program)).find(is_there),
+            false => path::folders(&self.settings.child_environment)
+                .into_iter()
+                .map(|folder| folder.join(program))
+                .find(is_there),
         }
     }
 
@@ -150,7 +153,8 @@ impl Agents {
         }
         if let Some(tool) = request.tools.first() {
             let message = format!("acp/{name} takes no tools of flows: `{}` is one", excerpt(&tool.name));
-            return Err(Failure::new(Code::ModelRefused, message).hint("name another model for this flow; an agent answers with texts and data"));
+            return Err(Failure::new(Code::ModelRefused, message)
+                .hint("name another model for this flow; an agent answers with texts and data"));
         }
         let command = self.command(name)?;
         let idle = self.idle.borrow_mut().get_mut(name).and_then(Vec::pop);
@@ -158,8 +162,8 @@ impl Agents {
             Some(agent) => agent,
             None => AgentProcess::start(name, &command, redactor.clone()).await?,
         };
-        let mut stops = StopTexts::new(&request.stop);
-        let asked = agent.ask(&prompt::of(request), &mut stops, report);
+        let (prompt, mut stops) = (prompt::of(request), StopTexts::new(&request.stop));
+        let asked = agent.ask(&prompt, &mut stops, report);
         let reply = match tokio::time::timeout(command.limit, asked).await {
             Ok(reply) => reply?,
             Err(_) => {
@@ -172,7 +176,7 @@ impl Agents {
         };
         // One that failed, took too long or was given up is gone by now.
         self.idle.borrow_mut().entry(name.to_owned()).or_default().push(agent);
-        Ok(ChatReply { text: prompt::reply(request, reply.text), model: request.model.clone(), ..reply })
+        Ok(ChatReply { text: self::prompt::reply(request, reply.text), model: request.model.clone(), ..reply })
     }
 }
 

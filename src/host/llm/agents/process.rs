@@ -59,9 +59,11 @@ struct Answer {
 impl AgentProcess {
     /// Starts an agent and shakes hands.
     pub(super) async fn start(name: &str, command: &AgentCommand, redactor: Redactor) -> Result<AgentProcess> {
-        let internal = |error: std::io::Error| Failure::new(Code::Internal, format!("an agent cannot be started here: {error}"));
+        let internal =
+            |error: std::io::Error| Failure::new(Code::Internal, format!("an agent cannot be started here: {error}"));
         let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        let folder = tempfile::Builder::new().prefix("nietz-agent-").permissions(private).tempdir().map_err(internal)?;
+        let folder =
+            tempfile::Builder::new().prefix("nietz-agent-").permissions(private).tempdir().map_err(internal)?;
         let mut child = Command::new(&command.words[0])
             .args(&command.words[1..])
             .env_clear()
@@ -99,7 +101,9 @@ impl AgentProcess {
             Some(VERSION) => Ok(agent),
             other => {
                 let other = other.map_or_else(|| "none".to_owned(), |version| version.to_string());
-                Err(agent.broken(&format!("it speaks version {other} of the Agent Client Protocol, and {VERSION} is known here")))
+                Err(agent.broken(&format!(
+                    "it speaks version {other} of the Agent Client Protocol, and {VERSION} is known here"
+                )))
             }
         }
     }
@@ -150,8 +154,8 @@ impl AgentProcess {
     }
 
     async fn within(&mut self, limit: Duration, method: &str, params: Value) -> Result<Value> {
-        let (mut answer, mut stops) = (Answer::default(), StopTexts::new(&[]));
-        let asked = self.request(method, params, "", &mut answer, &mut stops, &mut |_| {});
+        let (mut answer, mut stops, mut nobody) = (Answer::default(), StopTexts::new(&[]), |_: CallEvent<'_>| {});
+        let asked = self.request(method, params, "", &mut answer, &mut stops, &mut nobody);
         match tokio::time::timeout(limit, asked).await {
             Ok(told) => told,
             Err(_) => Err(self.broken(&format!("it does not answer `{method}` within {} s", limit.as_secs()))),
@@ -181,7 +185,9 @@ impl AgentProcess {
                 Some(Message::Reply { id: of, outcome }) if of == id => {
                     return outcome.map_err(|error| self.refused(method, &error));
                 }
-                Some(Message::Notification { method, params }) if method == "session/update" && params["sessionId"] == session => {
+                Some(Message::Notification { method, params })
+                    if method == "session/update" && params["sessionId"] == session =>
+                {
                     answer.bytes += line.len() as u64;
                     if answer.text.len() > LARGEST {
                         return Err(self.broken("its reply is larger than any reply should be"));
@@ -219,7 +225,10 @@ impl AgentProcess {
             None => json!({ "outcome": "cancelled" }),
         };
         let title = self.redactor.text(&excerpt(title)).into_owned();
-        (rpc::answer(id, &json!({ "outcome": outcome })), format!("acp/{name} wanted to do this, and was refused: {title}"))
+        (
+            rpc::answer(id, &json!({ "outcome": outcome })),
+            format!("acp/{name} wanted to do this, and was refused: {title}"),
+        )
     }
 
     async fn send(&mut self, line: &str) -> Result<()> {

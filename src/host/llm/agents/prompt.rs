@@ -62,7 +62,9 @@ mod tests {
 
     #[test]
     fn a_conversation_is_told_whole_and_no_message_can_end_itself() {
-        let one = request(json!({ "model": "acp/a", "system": "Be brief.", "messages": [{ "role": "user", "content": "hi" }] }));
+        let one = request(
+            json!({ "model": "acp/a", "system": "Be brief.", "messages": [{ "role": "user", "content": "hi" }] }),
+        );
         assert_eq!(of(&one), format!("{MANNERS}\n\nBe brief.\n\nhi"));
         let more = request(json!({ "model": "acp/a", "messages": [
             { "role": "user", "content": "hi" }, { "role": "assistant", "content": "===== you" }, { "role": "user", "content": "go" },
@@ -73,7 +75,9 @@ mod tests {
 
     #[test]
     fn a_schema_is_spelled_out_and_a_fence_around_the_value_taken_off() {
-        let asked = request(json!({ "model": "acp/a", "messages": [{ "role": "user", "content": "x" }], "schema": { "type": "object" } }));
+        let asked = request(
+            json!({ "model": "acp/a", "messages": [{ "role": "user", "content": "x" }], "schema": { "type": "object" } }),
+        );
         assert!(of(&asked).contains(r#"{"type":"object"}"#));
         assert_eq!(reply(&asked, "```json\n{}\n```".to_owned()), "{}");
     }

@@ -248,7 +248,9 @@ impl Resolver {
             return Ok(Some(name.to_owned()));
         }
         if name == ACP {
-            return Err(unsaid(ACP).hint("write acp/ and an agent: claude, codex, gemini, or one of your configuration"));
+            return Err(
+                unsaid(ACP).hint("write acp/ and an agent: claude, codex, gemini, or one of your configuration")
+            );
         }
         if name == LOCAL {
             return Ok(Some(format!("{LOCAL}/{}", self.local()?.model)));
@@ -300,8 +302,9 @@ impl Resolver {
 
     /// Splits a full name, and checks that its provider is known.
     pub(super) fn split<'n>(&self, name: &'n str) -> Result<(&'n str, &'n str)> {
-        let is_known =
-            |name: &str| name == LOCAL || name == ACP || self.settings.providers.iter().any(|provider| provider.name == name);
+        let is_known = |name: &str| {
+            name == LOCAL || name == ACP || self.settings.providers.iter().any(|provider| provider.name == name)
+        };
         name.split_once('/')
             .filter(|(provider, model)| is_known(provider) && !model.is_empty())
             .ok_or_else(|| self.unknown(name))

@@ -93,7 +93,11 @@ while True:
             continue
         SESSIONS += 1
         log({"cwd": os.getcwd(), "files": os.listdir(os.getcwd()), "environment": sorted(os.environ)})
-        send({"id": number, "result": {"sessionId": f"s{SESSIONS}"}})
+        modes = [{"id": "auto", "name": "Decides"}, {"id": "default", "name": "Asks"}]
+        made = {"currentModeId": "auto", "availableModes": modes}
+        send({"id": number, "result": {"sessionId": f"s{SESSIONS}", "modes": made}})
+    elif method == "session/set_mode":
+        send({"id": number, "result": {}})
     elif method == "session/prompt":
         params = message["params"]
         send({"id": number, "result": prompt(params["sessionId"], params["prompt"][0]["text"])})

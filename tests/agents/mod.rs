@@ -56,6 +56,8 @@ fn an_agent_that_the_user_names_answers_in_an_empty_folder_and_is_offered_nothin
     assert_eq!(got[0]["params"]["clientCapabilities"], capabilities);
     let place = got.iter().find(|entry| entry["cwd"].is_string()).expect("a session was made");
     assert_eq!(place["files"], json!([]));
+    let mode = got.iter().find(|message| message["method"] == "session/set_mode").expect("it began in another one");
+    assert_eq!(mode["params"], json!({ "sessionId": "s1", "modeId": "default" }));
     let names = place["environment"].to_string();
     assert!(names.contains("\"HOME\"") && !names.contains("OPENAI_API_KEY"), "{names}");
     let prompt = prompts(&env).remove(0);

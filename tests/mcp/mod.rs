@@ -4,6 +4,7 @@
 mod calls;
 mod confined;
 mod hostile;
+mod http;
 mod recovery;
 
 use serde_json::{Value, json};

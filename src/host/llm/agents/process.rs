@@ -28,6 +28,9 @@ const END: Duration = Duration::from_secs(1);
 const LARGEST: usize = 64 << 20;
 /// The protocol's code for an agent that nobody has logged in to.
 const LOGGED_OUT: i64 = -32000;
+/// What agents call the mode in which they read at most, or ask before they do anything; an agent may begin in one in which it decides
+/// by itself.
+const CAREFUL: &[&str] = &["read-only", "default", "ask", "plan"];
 /// How many refusals of one call are told.
 const TOLD: usize = 5;
 
@@ -116,10 +119,17 @@ impl AgentProcess {
         report: &mut dyn FnMut(CallEvent<'_>),
     ) -> Result<ChatReply> {
         let cwd = self.folder.path().to_string_lossy().into_owned();
-        let told = self.within(START, "session/new", json!({ "cwd": cwd, "mcpServers": [] })).await?;
+        // Claude's agent leaves out its own tools where it is told so; others pass this over.
+        let without_tools = json!({ "tools": [], "allowDangerouslySkipPermissions": false });
+        let meta = json!({ "disableBuiltInTools": true, "claudeCode": { "options": without_tools } });
+        let told =
+            self.within(START, "session/new", json!({ "cwd": cwd, "mcpServers": [], "_meta": meta })).await?;
         let Some(session) = told["sessionId"].as_str().map(str::to_owned) else {
             return Err(self.broken("its new session has no name"));
         };
+        if let Some(mode) = careful_mode(&told["modes"]) {
+            self.within(START, "session/set_mode", json!({ "sessionId": session, "modeId": mode })).await?;
+        }
         let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": prompt }] });
         let mut answer = Answer::default();
         let outcome = self.request("session/prompt", params, &session, &mut answer, stops, report).await;
@@ -293,6 +303,16 @@ fn take(update: &Value, answer: &mut Answer, stops: &mut StopTexts<'_>, report: 
         Some("agent_thought_chunk") if !text.is_empty() => report(CallEvent::Thought(text)),
         _ => report(CallEvent::Alive),
     }
+}
+
+/// Returns the mode in which it asks before it does anything, if it is in another one.
+fn careful_mode(modes: &Value) -> Option<&'static str> {
+    let there = |mode: &&&str| {
+        let available = modes["availableModes"].as_array().into_iter().flatten();
+        available.filter_map(|mode| mode["id"].as_str()).any(|id| id == **mode)
+    };
+    let mode = CAREFUL.iter().find(there)?;
+    (modes["currentModeId"] != *mode).then_some(*mode)
 }
 
 /// Returns the counts of tokens, where an agent tells them.

@@ -1,9 +1,11 @@
 //! JSON-RPC 2.0 in lines, as the other side of a program's pipes speaks it: what comes is bounded and may be anything.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _};
+use tokio::task::JoinHandle;
 
 use crate::model::text::{clean, excerpt};
 
@@ -11,6 +13,8 @@ use crate::model::text::{clean, excerpt};
 pub(in crate::host) const LONGEST: usize = 16 << 20;
 /// How much of what a program writes to its standard error is kept, in bytes: its end.
 const KEPT_ERRORS: usize = 2_000;
+/// How long to wait for what a program that has ended wrote last.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// JSON-RPC's code for a method that is not there.
 pub(in crate::host) const NO_METHOD: i64 = -32601;
 
@@ -116,31 +120,41 @@ impl LineReader {
 }
 
 /// The end of what a program writes to its standard error.
-pub(in crate::host) struct ErrorTail(Arc<Mutex<Vec<u8>>>);
+pub(in crate::host) struct ErrorTail {
+    kept: Arc<Mutex<Vec<u8>>>,
+    reading: JoinHandle<()>,
+}
 
 impl ErrorTail {
     /// Begins to read.
     pub(in crate::host) fn of(mut stderr: impl AsyncRead + Send + Unpin + 'static) -> ErrorTail {
         let kept = Arc::new(Mutex::new(Vec::new()));
-        let tail = ErrorTail(Arc::clone(&kept));
-        tokio::spawn(async move {
+        let all = Arc::clone(&kept);
+        let reading = tokio::spawn(async move {
             let mut buffer = [0; 1024];
             while let Ok(count) = stderr.read(&mut buffer).await {
                 if count == 0 {
                     break;
                 }
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut kept = all.lock().unwrap_or_else(PoisonError::into_inner);
                 kept.extend_from_slice(&buffer[..count]);
                 let over = kept.len().saturating_sub(KEPT_ERRORS);
                 kept.drain(..over);
             }
         });
-        tail
+        ErrorTail { kept, reading }
+    }
+
+    /// Waits for the end of what a program says that has ended: not for long, because what it started may hold the pipe.
+    pub(in crate::host) async fn finish(&mut self) {
+        if !self.reading.is_finished() {
+            let _ = tokio::time::timeout(LAST_WORDS, &mut self.reading).await;
+        }
     }
 
     /// Returns it, cleaned for people.
     pub(in crate::host) fn text(&self) -> String {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         clean(String::from_utf8_lossy(&kept).trim())
     }
 }

@@ -7,8 +7,12 @@ use crate::support::env::{Env, KEY};
 
 /// What a flow is told of a call to a server that behaves like this.
 fn told(mode: &str, more: &str) -> serde_json::Value {
+    told_within("50", mode, more)
+}
+
+fn told_within(seconds: &str, mode: &str, more: &str) -> serde_json::Value {
     let env = Env::new().flow("caller", CALLER).config(&config(mode, more));
-    env.run(["caller", "--catch"]).go().exits(0).result()
+    env.run(["caller", "--catch", "--seconds", seconds]).go().exits(0).result()
 }
 
 #[test]

@@ -38,7 +38,10 @@ fn issues(request: &Request) -> Response {
 
 fn with(server: &ModelServer, more: &str) -> Env {
     let url = server.url().replace("/v1", "/mcp");
-    Env::new().flow("caller", CALLER).var("ISSUES_TOKEN", TOKEN).config(&format!("mcp: {{docs: {{url: '{url}'{more}}}}}\n"))
+    Env::new()
+        .flow("caller", CALLER)
+        .var("ISSUES_TOKEN", TOKEN)
+        .config(&format!("mcp: {{docs: {{url: '{url}'{more}}}}}\n"))
 }
 
 #[test]

@@ -22,10 +22,11 @@ return nietz.flow {
     tool = { type = "string", default = "search" },
     arguments = { type = "string", default = '{"query": "tea"}' },
     catch = { type = "boolean", default = false },
+    seconds = { type = "integer", default = 50 },
   },
   run = function(ctx)
     local function call()
-      return mcp.call("docs", ctx.params.tool, json.decode(ctx.params.arguments))
+      return mcp.call("docs", ctx.params.tool, json.decode(ctx.params.arguments), { seconds = ctx.params.seconds })
     end
     if not ctx.params.catch then
       return call()

@@ -60,9 +60,7 @@ def network():
     import socket
 
     try:
-        socket.create_connection(("127.0.0.1", int(os.environ.get("PORT", "9"))), 2).close()
-        return True
-    except ConnectionRefusedError:
+        socket.create_connection(("127.0.0.1", int(os.environ["PORT"])), 5).close()
         return True
     except OSError:
         return False
@@ -127,9 +125,7 @@ def main():
                 "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}})
         elif method == "tools/list":
             if MODE == "rug":
-                send({"jsonrpc": "2.0", "id": number, "result": {"tools": tools()}})
                 send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
-                continue
             send({"jsonrpc": "2.0", "id": number, "result": {"tools": tools()}})
         elif method == "tools/call":
             if MODE == "long":

@@ -102,6 +102,7 @@ impl Service {
         let program = self.words.first().map(String::as_str).unwrap_or_default();
         let failed = |why: String| Failure::new(Code::CommandFailed, format!("{program} {why}"));
         ended.ok()?.ok()?;
+        self.errors.finish().await;
         Some(match read_report(&self.report) {
             Some(Report::NotStarted(why)) => not_started(&command, &why),
             Some(Report::NoSandbox(why)) => no_sandbox(&why),

@@ -122,8 +122,7 @@ impl AgentProcess {
         // Claude's agent leaves out its own tools where it is told so; others pass this over.
         let without_tools = json!({ "tools": [], "allowDangerouslySkipPermissions": false });
         let meta = json!({ "disableBuiltInTools": true, "claudeCode": { "options": without_tools } });
-        let told =
-            self.within(START, "session/new", json!({ "cwd": cwd, "mcpServers": [], "_meta": meta })).await?;
+        let told = self.within(START, "session/new", json!({ "cwd": cwd, "mcpServers": [], "_meta": meta })).await?;
         let Some(session) = told["sessionId"].as_str().map(str::to_owned) else {
             return Err(self.broken("its new session has no name"));
         };
@@ -265,7 +264,10 @@ impl AgentProcess {
     async fn ended(&mut self) -> Failure {
         let status = tokio::time::timeout(END, self.child.wait()).await;
         match status {
-            Ok(Ok(status)) => self.broken(&format!("it ended ({status})")),
+            Ok(Ok(status)) => {
+                self.errors.finish().await;
+                self.broken(&format!("it ended ({status})"))
+            }
             Ok(Err(_)) | Err(_) => self.broken("it has closed its output"),
         }
     }

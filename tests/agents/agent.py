@@ -48,7 +48,7 @@ def prompt(session, text):
         sys.exit(9)
     if MODE == "holds":
         with open(os.path.join(os.environ["HOME"], "held"), "w") as pipe:
-            pipe.write(str(os.getpid()))
+            pipe.write("held")
         read()
     if MODE == "permission":
         options = [
@@ -92,7 +92,7 @@ while True:
             send({"id": number, "error": {"code": -32000, "message": "Authentication required"}})
             continue
         SESSIONS += 1
-        log({"cwd": os.getcwd(), "files": os.listdir(os.getcwd()), "environment": sorted(os.environ)})
+        log({"cwd": os.getcwd(), "files": os.listdir(os.getcwd()), "environment": sorted(os.environ), "pid": os.getpid()})
         modes = [{"id": "auto", "name": "Decides"}, {"id": "default", "name": "Asks"}]
         made = {"currentModeId": "auto", "availableModes": modes}
         send({"id": number, "result": {"sessionId": f"s{SESSIONS}", "modes": made}})

@@ -2,6 +2,7 @@
 //! words, and what it asks for is refused and told. The agent here is a real process that speaks the published protocol (`agent.py`).
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -122,38 +123,39 @@ fn an_agent_that_fails_is_told_by_what_it_says_without_keys() {
     assert!(ended.stdout.contains("out of memory, [redacted:OPENAI_API_KEY]"), "{ended:?}");
 }
 
-/// A pipe by which the agent says that it has begun; gives its process back.
-fn held(env: &Env) -> std::path::PathBuf {
-    let pipe = env.home().join("held");
-    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there").success());
-    pipe
-}
-
-fn is_gone(process: &str) -> bool {
-    let state = std::fs::read_to_string(format!("/proc/{}/stat", process.trim())).unwrap_or_default();
-    // One that ended and was not waited for yet is a Z.
-    state.is_empty() || state.contains(") Z ")
+/// Waits for the end of the agent's process.
+fn is_gone(env: &Env) -> bool {
+    let process = got(env).iter().find_map(|entry| entry["pid"].as_u64()).expect("a session was made");
+    let until = Instant::now() + Duration::from_secs(30);
+    while Instant::now() < until {
+        let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        // One that ended and was not waited for yet is a Z.
+        if state.is_empty() || state.contains(") Z ") {
+            return true;
+        }
+        std::thread::yield_now();
+    }
+    false
 }
 
 #[test]
 fn an_agent_that_takes_too_long_is_ended() {
     let env = Env::new().flow("asks", FLOW).config(&config("holds", ", seconds: 2"));
-    let pipe = held(&env);
-    let reader = std::thread::spawn(move || std::fs::read_to_string(pipe).expect("it began"));
     let ended = env.run_on("acp/mine", ["asks"]).go().exits(3);
     assert!(ended.stdout.contains("acp/mine took longer than 2 seconds"), "{ended:?}");
-    assert!(is_gone(&reader.join().expect("it read")));
+    assert!(is_gone(&env));
 }
 
 #[test]
 fn ctrl_c_ends_the_agent_and_leaves_a_call_that_is_made_again() {
     let env = with("holds");
-    let pipe = held(&env);
+    let pipe = env.home().join("held");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there").success());
     let running = env.run_on("acp/mine", ["asks"]).in_a_group().spawn();
-    let process = std::fs::read_to_string(&pipe).expect("it began");
+    assert_eq!(std::fs::read_to_string(&pipe).expect("it began"), "held");
     running.interrupt();
-    let ended = running.end().exits(130);
-    assert!(is_gone(&process), "{ended:?}");
+    running.end().exits(130);
+    assert!(is_gone(&env));
     assert!(env.journal().of_kind("chat")[0].outcome.is_null(), "an interruption is no outcome");
     let env = env.config(&config("text", ""));
     let resumed = env.resume().go().exits(0);

@@ -57,7 +57,7 @@ return nietz.flow {
             false => Response::text(results.join(" | ")),
         }
     });
-    let env = Env::with(&server).flow("agent", flow).config(&config("good", ", seconds: 20"));
+    let env = Env::with(&server).flow("agent", flow).config(&config("good", ", seconds: 50"));
     let env = env.file("answers.yaml", "approve-note: no\n");
     let ended = env.run(["agent", "--answers", "answers.yaml"]).go().exits(0);
     let text = ended.result()["text"].as_str().unwrap_or_default().to_owned();

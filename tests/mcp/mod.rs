@@ -44,7 +44,7 @@ pub(crate) fn config(mode: &str, more: &str) -> String {
 
 /// A workspace with the flow, and a user who named that server.
 fn with(mode: &str) -> Env {
-    Env::new().flow("caller", CALLER).config(&config(mode, ", seconds: 20"))
+    Env::new().flow("caller", CALLER).config(&config(mode, ", seconds: 50"))
 }
 
 /// What the server was asked, in order: each method, with the tool's name.

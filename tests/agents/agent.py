@@ -81,6 +81,7 @@ def prompt(session, text):
     return {"stopReason": "end_turn", "usage": usage}
 
 
+log({"pid": os.getpid()})
 while True:
     message = read()
     method, number = message.get("method"), message.get("id")
@@ -92,7 +93,7 @@ while True:
             send({"id": number, "error": {"code": -32000, "message": "Authentication required"}})
             continue
         SESSIONS += 1
-        log({"cwd": os.getcwd(), "files": os.listdir(os.getcwd()), "environment": sorted(os.environ), "pid": os.getpid()})
+        log({"cwd": os.getcwd(), "files": os.listdir(os.getcwd()), "environment": sorted(os.environ)})
         modes = [{"id": "auto", "name": "Decides"}, {"id": "default", "name": "Asks"}]
         made = {"currentModeId": "auto", "availableModes": modes}
         send({"id": number, "result": {"sessionId": f"s{SESSIONS}", "modes": made}})

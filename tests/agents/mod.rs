@@ -54,7 +54,7 @@ fn an_agent_that_the_user_names_answers_in_an_empty_folder_and_is_offered_nothin
     assert!(result["cost"].is_null(), "nobody knows what it costs: {result}");
     let got = got(&env);
     let capabilities = json!({ "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false });
-    assert_eq!(got[0]["params"]["clientCapabilities"], capabilities);
+    assert_eq!(got[1]["params"]["clientCapabilities"], capabilities);
     let place = got.iter().find(|entry| entry["cwd"].is_string()).expect("a session was made");
     assert_eq!(place["files"], json!([]));
     let mode = got.iter().find(|message| message["method"] == "session/set_mode").expect("it began in another one");
@@ -125,7 +125,7 @@ fn an_agent_that_fails_is_told_by_what_it_says_without_keys() {
 
 /// Waits for the end of the agent's process.
 fn is_gone(env: &Env) -> bool {
-    let process = got(env).iter().find_map(|entry| entry["pid"].as_u64()).expect("a session was made");
+    let process = got(env).iter().find_map(|entry| entry["pid"].as_u64()).expect("it began");
     let until = Instant::now() + Duration::from_secs(30);
     while Instant::now() < until {
         let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();

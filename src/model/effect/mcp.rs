@@ -154,6 +154,7 @@ impl EffectFacts for McpOp {
 
     fn redact(&mut self, cleaner: &Cleaner) {
         if let McpOp::Call(call) = self {
+            cleaner.text(&mut call.tool);
             for value in call.arguments.values_mut() {
                 cleaner.value(value);
             }

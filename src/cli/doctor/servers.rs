@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::host::mcp::ServerConfig;
 use crate::host::path;
 use crate::model::effect::mcp::McpOp;
+use crate::model::text::excerpt;
 use crate::run::access;
 use crate::run::machine::Machine;
 
@@ -51,8 +52,10 @@ pub(super) fn agents(machine: &Machine, _: &DoctorArgs) -> Result<Vec<CheckOutco
     let here = client.agents().into_iter().filter_map(|(name, command)| Some((name, command?)));
     Ok(here
         .map(|(name, command)| {
-            let found =
-                format!("acp/{name} is `{command}`: your own agent, with its own login, outside of any sandbox");
+            let found = format!(
+                "acp/{name} is `{}`: your own agent, with its own login, outside of any sandbox",
+                excerpt(&command)
+            );
             finding("agent", CheckState::Ok, found)
         })
         .collect())

@@ -7,6 +7,7 @@ use reqwest::Url;
 use serde::Deserialize;
 
 use crate::host::network;
+use crate::model::text::excerpt;
 
 /// How long a request may take, in seconds, unless the user says otherwise.
 const SECONDS: f64 = 60.0;
@@ -120,7 +121,7 @@ impl ServerConfig {
     pub fn describe(&self) -> String {
         let mut parts = Vec::new();
         match self.route() {
-            Ok(Route::Program(command)) => parts.push(format!("`{}` in a sandbox", command.join(" "))),
+            Ok(Route::Program(command)) => parts.push(format!("`{}` in a sandbox", excerpt(&command.join(" ")))),
             Ok(Route::Address(url)) => return network::place(&url),
             Err((_, why)) => return why,
         }

@@ -121,6 +121,11 @@ codes! {
     GitFailed "git-failed" Failed,
     CommandFailed "command-failed" Failed,
     CommandInDoubt "command-in-doubt" Failed,
+    ServerMissing "server-missing" Failed,
+    ServerFailed "server-failed" Service,
+    ToolFailed "tool-failed" Failed,
+    ToolChanged "tool-changed" Refused,
+    ToolInDoubt "tool-in-doubt" Failed,
     SandboxMissing "sandbox-missing" Refused,
     TimedOut "timed-out" Failed,
     Stopped "stopped" Failed,
@@ -131,6 +136,11 @@ impl Code {
     /// Returns the code with this name.
     pub fn parse(name: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|code| code.name() == name)
+    }
+
+    /// Tells whether it says that nobody knows how far something came which is not to be done twice.
+    pub(crate) fn is_in_doubt(self) -> bool {
+        matches!(self, Code::CommandInDoubt | Code::ToolInDoubt)
     }
 
     /// Returns the code with this name, even if only a newer version knows it.

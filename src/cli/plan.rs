@@ -7,6 +7,7 @@ use crate::cli::trust::overriding_files;
 use crate::error::{Exit, Failure, Result};
 use crate::host::Models;
 use crate::host::llm::{Client, catalogue_as_of};
+use crate::host::mcp::ServerConfig;
 use crate::host::notify::NotifyConfig;
 use crate::lua::limits::FlowLimits;
 use crate::model::budget::{Budget, Price};
@@ -46,6 +47,8 @@ struct Plan {
     grants: Grants,
     /// Where notifications go.
     notify: String,
+    /// The MCP servers that it uses, and what each may do.
+    servers: Vec<(String, String)>,
     limits: FlowLimits,
     budget: Budget,
     settings: Vec<(String, String)>,
@@ -104,6 +107,7 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: b
             .notify
             .as_ref()
             .map_or_else(|| "nowhere: your config.yaml has no `notify`".to_owned(), NotifyConfig::describe),
+        servers: manifest.permissions.mcp.iter().map(|name| (name.clone(), describe_server(machine, name))).collect(),
         limits: manifest.limits.unwrap_or_default(),
         budget: session.budget(machine, begin.budget),
         settings: session.settings(machine)?.into_iter().map(|(name, value)| (name, value.to_string())).collect(),
@@ -114,6 +118,11 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: b
         false => output::table(&plan.rows())?,
     }
     Ok(Exit::Done)
+}
+
+fn describe_server(machine: &Machine, name: &str) -> String {
+    let missing = || "your config.yaml names no such server".to_owned();
+    machine.config.mcp.get(name).map_or_else(missing, ServerConfig::describe)
 }
 
 /// Returns the texts of a param: one, or those of a list.
@@ -195,6 +204,12 @@ impl Plan {
                 add("", command::describe_files(self.permissions.files_of_commands()));
             }
             Permission::Notify if declared => add("notify", format!("sends you notifications {}", self.notify)),
+            Permission::Mcp => {
+                let mut head = "MCP";
+                for (name, server) in &self.servers {
+                    add(std::mem::take(&mut head), format!("calls tools of {name}: {server}"));
+                }
+            }
             Permission::Files
             | Permission::GitRead
             | Permission::Git
@@ -248,6 +263,7 @@ impl Plan {
             "prices": self.prices.iter().map(|(model, price)| (model.clone(), json!(price))).collect::<Value>(),
             "files": self.permissions.files, "git": self.permissions.git, "commands": self.permissions.commands(),
             "files_of_commands": self.permissions.files_of_commands(), "grants": self.grants, "notify": self.permissions.notify.then_some(&self.notify),
+            "mcp": map(&self.servers),
             "limits": { "seconds": self.limits.seconds, "megabytes": self.limits.megabytes },
             "budget": self.budget.bounded(), "settings": map(&self.settings), "overrides": self.overriding,
         })

@@ -73,7 +73,7 @@ impl Offer {
     /// Returns the offer of a flow; who offers it adds the names.
     pub(crate) fn of(manifest: &Manifest, asks: Vec<String>, origin: String) -> Offer {
         let typed = manifest.permissions.typed();
-        let works = [Permission::Git, Permission::Exec, Permission::Notify];
+        let works = [Permission::Git, Permission::Exec, Permission::Notify, Permission::Mcp];
         Offer {
             name: String::new(),
             flow: manifest.name.clone(),

@@ -17,6 +17,7 @@ use crate::host::documents::perform::DocumentOutcome;
 use crate::host::exec::Commands;
 use crate::host::files::Files;
 use crate::host::git::Repository;
+use crate::host::mcp::McpServers;
 use crate::host::notify::Notifier;
 use crate::host::{CallEvent, FrontEnd, Models};
 use crate::journal::key::EffectKey;
@@ -26,6 +27,7 @@ use crate::model::command::ExecCommand;
 use crate::model::digest::Digest;
 use crate::model::effect::chat::{CallDisplay, Chat};
 use crate::model::effect::documents::DocumentOp;
+use crate::model::effect::mcp::McpOp;
 use crate::model::effect::notify::Notification;
 use crate::model::effect::time::TimeOp;
 use crate::model::effect::ui::UiOp;
@@ -82,6 +84,7 @@ pub struct World {
     pub repository: Repository,
     pub commands: Commands,
     pub notifier: Notifier,
+    pub servers: McpServers,
     /// Milliseconds since 1970.
     pub now: Box<dyn Fn() -> u64>,
 }
@@ -139,6 +142,7 @@ impl World {
             | Effect::Git(_)
             | Effect::Worktree(_)
             | Effect::Exec(_)
+            | Effect::Mcp(_)
             | Effect::Notify(_) => None,
         }
     }
@@ -178,6 +182,7 @@ impl World {
             | Effect::Chat(_)
             | Effect::Files(_)
             | Effect::Exec(_)
+            | Effect::Mcp(_)
             | Effect::Notify(_) => Ok(json!({})),
         }
     }
@@ -189,6 +194,7 @@ impl World {
             Effect::Git(op) => outcome(self.repository.probe(op, &read(prepared)?)),
             Effect::Worktree(worktree) => outcome(self.repository.probe_in(worktree, &read(prepared)?)),
             Effect::Exec(command) if !command.repeatable => Some(Err(in_doubt(command))),
+            Effect::Mcp(op) => op.in_doubt().map(Err),
             Effect::Exec(_)
             | Effect::Time(_)
             | Effect::Ui(_)
@@ -213,6 +219,7 @@ impl World {
             | Effect::Git(_)
             | Effect::Worktree(_)
             | Effect::Exec(_)
+            | Effect::Mcp(_)
             | Effect::Notify(_) => Ok(()),
         }
     }
@@ -262,6 +269,7 @@ impl World {
             Effect::Exec(command) => async move { world.command(&command, key, &heartbeat).await }.boxed_local(),
             Effect::Documents(op) => async move { world.document(op, again) }.boxed_local(),
             Effect::Notify(notification) => async move { world.notify(&notification, key, seed).await }.boxed_local(),
+            Effect::Mcp(op) => async move { world.ask_server(&op, &heartbeat).await }.boxed_local(),
             Effect::Time(_)
             | Effect::Ui(UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } | UiOp::Attended) => {
                 ready(Err(Failure::new(Code::Internal, "this effect does not wait"))).boxed_local()
@@ -284,6 +292,14 @@ impl World {
             self.front.show(&Event::Notice { text });
         }
         Ok(plain(&ran))
+    }
+
+    async fn ask_server(&self, op: &McpOp, heartbeat: &Heartbeat) -> Result<Value> {
+        let done = self.servers.perform(op, &|| heartbeat.beat()).await;
+        for text in self.servers.remarks() {
+            self.front.show(&Event::Notice { text });
+        }
+        done.map(|done| plain(&done))
     }
 
     async fn chat(

@@ -26,7 +26,7 @@ use crate::model::event::{EndStatus, Event, RunVerdict};
 use crate::model::param::ParamOrigin;
 use crate::model::permission;
 use crate::pack::permission_items::Items;
-use crate::run::access::filters;
+use crate::run::access::{filters, typed_models};
 use crate::run::assemble::{RunParts, assemble};
 use crate::run::front::{FrontOptions, OpenFront};
 use crate::run::interrupts::CtrlC;
@@ -253,6 +253,10 @@ impl Session {
                 };
                 let named = default.as_ref().and_then(|model| model.as_deref().ok());
                 machine.redactor().refuse("the model's name", named)?;
+                // Whoever began the run said these names; on a server of a team that may have been somebody else.
+                if machine.team().is_here() {
+                    first.aliases.values().chain(first.model.as_ref()).for_each(|model| client.allow(model));
+                }
                 let (aliases, efforts) = (first.aliases.clone(), first.efforts.clone());
                 *self.pinned.borrow_mut() = PinnedModels { default, aliases, efforts };
                 OpenRecord { grants, budget: first.budget.replaced(budget), ..first }
@@ -303,6 +307,7 @@ impl Session {
         ready.notices.extend(ready.open.model.as_deref().and_then(|model| client.retirement(model)));
         self.announce(&ready);
         let PreparedRun { locked, front, filters, open, recorded, replay_source, passing, .. } = ready;
+        typed_models(&open, &self.flow).iter().for_each(|model| client.allow(model));
         let is_new = recorded.resume.is_none() && replay_source.is_none();
         let listener = Rc::clone(&front.shown);
         let notify = Box::new(move |text| listener.show(&Event::Notice { text }));

@@ -23,6 +23,7 @@ pub(crate) mod documents;
 mod exec;
 pub(crate) mod files;
 pub mod git;
+pub(crate) mod mcp;
 pub(crate) mod notify;
 mod resources;
 pub mod search;
@@ -42,6 +43,7 @@ pub enum Effect {
     Worktree(worktree::WorktreeOp),
     Exec(ExecCommand),
     Notify(notify::Notification),
+    Mcp(mcp::McpOp),
 }
 
 /// What a crash between intent and outcome means for a kind of effect.
@@ -208,6 +210,7 @@ impl Effect {
             Effect::Worktree(worktree) => worktree,
             Effect::Exec(command) => command,
             Effect::Notify(notification) => notification,
+            Effect::Mcp(op) => op,
         }
     }
 
@@ -223,6 +226,7 @@ impl Effect {
             Effect::Worktree(worktree) => worktree,
             Effect::Exec(command) => command,
             Effect::Notify(notification) => notification,
+            Effect::Mcp(op) => op,
         }
     }
 }

@@ -105,6 +105,18 @@ impl Team {
         Ok(Team { server: Some((server, process)) })
     }
 
+    /// Tells whether runs are kept in files of this machine.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn is_here(&self) -> bool {
+        self.server.is_none()
+    }
+
+    /// Tells whether runs are kept in files of this machine.
+    #[cfg(not(feature = "postgres"))]
+    pub(crate) fn is_here(&self) -> bool {
+        true
+    }
+
     /// Returns the server, if the store is one.
     #[cfg(feature = "postgres")]
     pub(crate) fn server(&self) -> Option<&Server> {

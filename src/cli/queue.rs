@@ -34,7 +34,7 @@ pub(super) fn queue(
     // What is told until then is not missed.
     let listening =
         terms.wait.then(|| server.connection.listen(std::slice::from_ref(&server.workspace()?.channel))).transpose()?;
-    let run = session.enqueue(machine, server, begin, &process.person, &QueueTerms { tag, at })?;
+    let run = session.enqueue(machine, server, begin, &process.person, &QueueTerms { tag, at, parent: None })?;
     if front.json {
         output::json(&json!({ "v": 1, "type": "queued", "run": run }))?;
     } else {

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::error::{Code, Failure, Result};
 use crate::host::attachments::AttachmentStore;
+use crate::host::children::Children;
 use crate::host::documents::Store;
 use crate::host::documents::perform::DocumentOutcome;
 use crate::host::exec::Commands;
@@ -43,7 +44,8 @@ impl Heartbeat {
         Heartbeat(Rc::new(Cell::new(Instant::now())))
     }
 
-    fn beat(&self) {
+    /// Notes a sign of life.
+    pub fn beat(&self) {
         self.0.set(Instant::now());
     }
 
@@ -82,6 +84,7 @@ pub struct World {
     pub repository: Repository,
     pub commands: Commands,
     pub notifier: Notifier,
+    pub children: Children,
     /// Milliseconds since 1970.
     pub now: Box<dyn Fn() -> u64>,
 }
@@ -139,7 +142,8 @@ impl World {
             | Effect::Git(_)
             | Effect::Worktree(_)
             | Effect::Exec(_)
-            | Effect::Notify(_) => None,
+            | Effect::Notify(_)
+            | Effect::Spawn(_) => None,
         }
     }
 
@@ -178,7 +182,8 @@ impl World {
             | Effect::Chat(_)
             | Effect::Files(_)
             | Effect::Exec(_)
-            | Effect::Notify(_) => Ok(json!({})),
+            | Effect::Notify(_)
+            | Effect::Spawn(_) => Ok(json!({})),
         }
     }
 
@@ -194,7 +199,8 @@ impl World {
             | Effect::Ui(_)
             | Effect::Chat(_)
             | Effect::Files(_)
-            | Effect::Notify(_) => None,
+            | Effect::Notify(_)
+            | Effect::Spawn(_) => None,
         }
     }
 
@@ -213,7 +219,8 @@ impl World {
             | Effect::Git(_)
             | Effect::Worktree(_)
             | Effect::Exec(_)
-            | Effect::Notify(_) => Ok(()),
+            | Effect::Notify(_)
+            | Effect::Spawn(_) => Ok(()),
         }
     }
 
@@ -262,7 +269,9 @@ impl World {
             Effect::Exec(command) => async move { world.command(&command, key, &heartbeat).await }.boxed_local(),
             Effect::Documents(op) => async move { world.document(op, again) }.boxed_local(),
             Effect::Notify(notification) => async move { world.notify(&notification, key, seed).await }.boxed_local(),
-            Effect::Time(_)
+            // The gate has what a child may use.
+            Effect::Spawn(_)
+            | Effect::Time(_)
             | Effect::Ui(UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } | UiOp::Attended) => {
                 ready(Err(Failure::new(Code::Internal, "this effect does not wait"))).boxed_local()
             }

@@ -4,6 +4,7 @@
 //!   what they say. `project`: which folder nietz works for.
 //! - `machine::team`: where runs and documents are kept, if that is a server.
 //! - `session`: a flow with what its run needs of these. `access`: what the run may touch. `models`: which models answer.
+//!   `children`: what bounds the runs that it begins.
 //! - `assemble`: the world, the gate and the flow's input, for live runs, replays and tests.
 //! - `live`: a run from its first line to its last. `front`: how it is shown; `interrupts`: what asks it to end.
 //! - `queued`: puts a run into the queue of a store. `replay`: plays a journal without models, people or files.
@@ -12,6 +13,7 @@
 
 pub(crate) mod access;
 pub mod assemble;
+pub(crate) mod children;
 pub(crate) mod config;
 pub(crate) mod folders;
 pub(crate) mod front;

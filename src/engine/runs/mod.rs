@@ -241,7 +241,8 @@ impl Runs {
     fn latest(&self) -> Result<String> {
         let (mut foreign, mut busy) = (Vec::new(), None);
         for run in self.list()?.into_iter().rev() {
-            if run.summary.is_over() {
+            // Whoever goes on with a run goes on with those that it has begun.
+            if run.summary.is_over() || run.summary.of.is_some() {
                 continue;
             }
             match run.origin {

@@ -26,6 +26,7 @@ pub mod git;
 pub(crate) mod notify;
 mod resources;
 pub mod search;
+pub mod spawn;
 pub(crate) mod time;
 pub(crate) mod ui;
 pub mod worktree;
@@ -42,6 +43,7 @@ pub enum Effect {
     Worktree(worktree::WorktreeOp),
     Exec(ExecCommand),
     Notify(notify::Notification),
+    Spawn(spawn::Spawn),
 }
 
 /// What a crash between intent and outcome means for a kind of effect.
@@ -208,6 +210,7 @@ impl Effect {
             Effect::Worktree(worktree) => worktree,
             Effect::Exec(command) => command,
             Effect::Notify(notification) => notification,
+            Effect::Spawn(spawn) => spawn,
         }
     }
 
@@ -223,6 +226,7 @@ impl Effect {
             Effect::Worktree(worktree) => worktree,
             Effect::Exec(command) => command,
             Effect::Notify(notification) => notification,
+            Effect::Spawn(spawn) => spawn,
         }
     }
 }

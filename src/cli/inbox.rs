@@ -102,10 +102,9 @@ fn waiting(machine: &Machine) -> Result<Vec<Open>> {
                 why,
             };
             if run.status == "stuck" {
-                open.push(about(
-                    None,
-                    Some("delivered again and again, and no worker came to an end with it".to_owned()),
-                ));
+                let noted = listed.first().and_then(|why| why["prompt"].as_str()).map(str::to_owned);
+                let usual = || "delivered again and again, and no worker came to an end with it".to_owned();
+                open.push(about(None, Some(noted.unwrap_or_else(usual))));
                 continue;
             }
             for request in listed {

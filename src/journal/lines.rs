@@ -157,6 +157,8 @@ pub struct Parent {
     pub run: String,
     pub key: String,
     pub permissions: Map<String, Value>,
+    /// The trace of both, in hex digits.
+    pub trace: String,
 }
 
 /// The run was resumed by another process.

@@ -47,6 +47,8 @@ pub struct ChildTerms {
     pub lang: String,
     pub seed: u64,
     pub grants: Grants,
+    /// The trace that the parent's processes are spans of, in hex digits.
+    pub trace: String,
 }
 
 /// Returns the permissions as they bound a child: commands and files are those that the user gave, and no params.

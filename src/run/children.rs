@@ -7,6 +7,7 @@ use crate::host::children::Children;
 use crate::journal::lines::{OpenRecord, Parent};
 use crate::lua::flow::Flow;
 use crate::model::child::{ChildTerms, ParentRun, beyond};
+use crate::model::digest::Digest;
 use crate::model::permission::Permissions;
 use crate::pack::resolve::{self, ResolvedFlow};
 use crate::run::machine::Machine;
@@ -21,8 +22,13 @@ pub(crate) fn children(machine: &Machine, open: &OpenRecord, flow: &Flow) -> Chi
         lang: open.lang.clone(),
         seed: open.seed,
         grants: open.grants.clone(),
+        trace: hex(trace(open)),
     };
     Children::new(machine.program.clone(), machine.environment.clone(), machine.workspace.clone(), terms)
+}
+
+fn hex(bytes: [u8; 16]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn pack(located: &ResolvedFlow) -> Option<String> {
@@ -50,12 +56,19 @@ pub(crate) fn find(machine: &Machine, wanted: &str, of_pack: Option<&str>) -> Re
 }
 
 /// Returns what the first line of a child says of its parent.
-pub(crate) fn parent(of: &ParentRun) -> Parent {
+pub(crate) fn parent(of: &ParentRun, trace: &str) -> Parent {
     let permissions = match serde_json::to_value(&of.permissions) {
         Ok(Value::Object(permissions)) => permissions,
         _ => serde_json::Map::new(),
     };
-    Parent { run: of.run.clone(), key: of.key.clone(), permissions }
+    Parent { run: of.run.clone(), key: of.key.clone(), permissions, trace: trace.to_owned() }
+}
+
+/// Returns the trace that all processes of a run are spans of, and all runs that it begins.
+pub(crate) fn trace(open: &OpenRecord) -> [u8; 16] {
+    let of_parent = open.of.as_ref().and_then(|of| Digest::parse(&of.trace));
+    let own = || Digest::of(format!("{}\n{}\n{}", open.run, open.at, open.seed).as_bytes());
+    of_parent.unwrap_or_else(own).bytes()
 }
 
 /// Refuses a child that may do more than its parent, however its flow's manifest has changed since it began.

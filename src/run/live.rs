@@ -28,7 +28,7 @@ use crate::model::permission;
 use crate::pack::permission_items::Items;
 use crate::run::access::filters;
 use crate::run::assemble::{RunParts, assemble};
-use crate::run::children::check_bounds;
+use crate::run::children::{check_bounds, trace};
 use crate::run::front::{FrontOptions, OpenFront};
 use crate::run::interrupts::CtrlC;
 use crate::run::machine::{Machine, iso};
@@ -119,7 +119,7 @@ impl Session {
         check_bounds(&self.flow, &open)?;
         // What can be refused is, before there is anything of the run. A recording keeps the journal of any command.
         let looks = kept && self.flow.command(open.command.as_deref())?.reads_only;
-        let front = front.open(machine, if looks { "" } else { &open.run })?;
+        let front = front.open(machine, if looks { "" } else { &open.run }, trace(&open))?;
         let filters = filters(machine, &self.flow)?;
         let runs = machine.runs();
         let locked = (!looks).then(|| runs.create(&open.run)).transpose()?;
@@ -275,7 +275,7 @@ impl Session {
         };
         let recorded = OpenJournal { writer, history, resume };
         check_bounds(&self.flow, &open)?;
-        let front = front.open(machine, &open.run)?;
+        let front = front.open(machine, &open.run, trace(&open))?;
         let filters = filters(machine, &self.flow)?;
         let ready = PreparedRun {
             locked: Some(locked),

@@ -198,7 +198,7 @@ fn processes(database: &Database<'_>, count: usize) -> Vec<Row> {
 
 fn listed(database: &Database<'_>, count: usize) -> Row {
     let subject = Subject::new("http://127.0.0.1:1/v1");
-    let summary = "{\"flow\": \"f\", \"topic\": \"Something to talk about\", \"started\": \"2026-01-09T10:30:00Z\", \"calls\": 3, \"usage\": {}, \"end\": \"done\"}";
+    let summary = "{\"flow\": \"f\", \"topic\": \"Something to talk about\", \"started\": \"2026-01-09T10:30:00Z\", \"calls\": 3, \"usage\": {\"input\": 10, \"output\": 5}, \"end\": \"done\"}";
     database.session().get(&format!(
         "SELECT count(nietz.keep(1, 'listed-' || i, 'f', 'done', '{{open}}', '{summary}')) FROM generate_series(1, 10000) i"
     ));

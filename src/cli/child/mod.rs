@@ -127,7 +127,7 @@ fn new_run(machine: &Machine, request: &ChildRequest) -> Result<(Session, NewRun
         grants: terms.grants,
         workspace: None,
         fork: None,
-        of: Some(children::parent(&request.of)),
+        of: Some(children::parent(&request.of, &request.terms.trace)),
         replay_source: None,
         kept: true,
     };

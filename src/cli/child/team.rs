@@ -74,7 +74,7 @@ fn tell(found: &StoredRun, told: &mut BTreeSet<String>) -> Result<()> {
         false => Ok(()),
     };
     let questions: Vec<Value> = serde_json::from_str(&found.questions).unwrap_or_default();
-    for question in &questions {
+    for question in questions.iter().filter(|question| question["key"] != "") {
         let text = |name: &str| question[name].as_str().unwrap_or_default().to_owned();
         let (id, prompt) = (text("id"), text("prompt"));
         let asks = format!("asks [{}] {}: nietz answer {} …", line(&id), excerpt(&prompt), found.name);
@@ -82,7 +82,10 @@ fn tell(found: &StoredRun, told: &mut BTreeSet<String>) -> Result<()> {
     }
     match found.status.as_str() {
         "queued" => say("queued", "left to the workers".to_owned()),
-        "stuck" => say("stuck", "stuck: no worker came to an end with it".to_owned()),
+        "stuck" => {
+            let noted = questions.first().and_then(|why| why["prompt"].as_str());
+            say("stuck", format!("stuck: {}", excerpt(noted.unwrap_or("no worker came to an end with it"))))
+        }
         _ => Ok(()),
     }
 }

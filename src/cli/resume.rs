@@ -62,7 +62,12 @@ fn put_aside(machine: &Machine, failure: &Failure) {
     // These are about the store and who holds the run, or about this moment.
     let passes = matches!(
         failure.code,
-        Code::StoreUnreachable | Code::RunTaken | Code::RunCancelled | Code::RunOver | Code::RunBusy | Code::Interrupted
+        Code::StoreUnreachable
+            | Code::RunTaken
+            | Code::RunCancelled
+            | Code::RunOver
+            | Code::RunBusy
+            | Code::Interrupted
     );
     if passes {
         return;

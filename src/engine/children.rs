@@ -56,7 +56,8 @@ pub(super) fn perform(
             terms: world.children.terms.clone(),
             process: i32::try_from(std::process::id()).unwrap_or_default(),
         };
-        world.front.show(&Event::Status { text: format!("{}: {}", request.run, request.flow) });
+        let text = format!("{}: a run of {}, as a part of this one", request.run, request.flow);
+        world.front.show(&Event::Notice { text });
         let watch = ChildWatch {
             front: &*world.front,
             beat: &|| heartbeat.beat(),
@@ -68,7 +69,11 @@ pub(super) fn perform(
         let outcome = outcome(&request, &end);
         let waits = matches!(end.status, EndStatus::Waiting | EndStatus::Interrupted);
         // What one has used that waits is counted when it is over.
-        if waits { part.keep() } else { part.over(end.calls, &end.spent) }
+        if waits {
+            part.keep()
+        } else {
+            part.over(end.calls, &end.spent)
+        }
         outcome
     }
     .boxed_local()

@@ -106,8 +106,9 @@ mod tests {
         }
         let reads = bounds(&of(json!({ "git": "read" })));
         assert_eq!(beyond(&of(json!({ "git": true })), &reads), ["git"]);
-        assert_eq!(beyond(&of(json!({ "exec": ["cargo"] })), &bounds(&of(json!({ "exec": ["sandbox:cargo"] })))), [
-            "exec=cargo"
-        ]);
+        assert_eq!(
+            beyond(&of(json!({ "exec": ["cargo"] })), &bounds(&of(json!({ "exec": ["sandbox:cargo"] })))),
+            ["exec=cargo"]
+        );
     }
 }

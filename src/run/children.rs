@@ -24,7 +24,12 @@ pub(crate) fn children(machine: &Machine, open: &OpenRecord, flow: &Flow) -> Chi
         grants: open.grants.clone(),
         trace: hex(trace(open)),
     };
-    Children::new(machine.program.clone(), machine.environment.clone(), machine.workspace.clone(), terms)
+    #[cfg(feature = "postgres")]
+    let elsewhere = machine.team().server().is_some();
+    #[cfg(not(feature = "postgres"))]
+    let elsewhere = false;
+    let (environment, workspace) = (machine.environment.clone(), machine.workspace.clone());
+    Children::new(machine.program.clone(), environment, workspace, terms, elsewhere)
 }
 
 fn hex(bytes: [u8; 16]) -> String {
@@ -47,10 +52,11 @@ pub(crate) fn find(machine: &Machine, wanted: &str, of_pack: Option<&str>) -> Re
             .hint("`nietz flows` lists the names"));
     }
     match of_pack {
-        Some(of) if pack(&located).as_deref() != Some(of) => {
-            Err(Failure::new(Code::PermissionRefused, format!("a flow of the pack {of} cannot begin a run of {wanted}"))
-                .hint("a flow of a pack begins runs of flows of its own pack"))
-        }
+        Some(of) if pack(&located).as_deref() != Some(of) => Err(Failure::new(
+            Code::PermissionRefused,
+            format!("a flow of the pack {of} cannot begin a run of {wanted}"),
+        )
+        .hint("a flow of a pack begins runs of flows of its own pack")),
         _ => Ok(located),
     }
 }

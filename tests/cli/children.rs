@@ -219,7 +219,8 @@ fn killed_at_every_line_they_come_to_the_same_end() {
         let ended = if killed.code == Some(0) { killed } else { env.resume().go() };
         let ended = if ended.code == Some(1) && line == 1 { env.run(["whole"]).go() } else { ended };
         check_chains(&env, &ended.result());
-        let twice: Vec<String> = steps(&server).into_iter().filter(|(_, times)| *times > 2).map(|(step, _)| step).collect();
+        let twice: Vec<String> =
+            steps(&server).into_iter().filter(|(_, times)| *times > 2).map(|(step, _)| step).collect();
         assert!(twice.is_empty(), "line {line}: {twice:?}");
     }
 }
@@ -326,7 +327,10 @@ fn a_child_that_failed_is_tried_again_with_the_run() {
     let ended = env.resume().go();
     let result = ended.result();
     assert_eq!(result[0][1], "n4", "{result}");
-    assert_eq!(steps(&server), [("1.1", 1), ("1.2", 2), ("1.3", 1)].map(|(step, times)| (step.to_owned(), times)).into());
+    assert_eq!(
+        steps(&server),
+        [("1.1", 1), ("1.2", 2), ("1.3", 1)].map(|(step, times)| (step.to_owned(), times)).into()
+    );
 }
 
 #[test]

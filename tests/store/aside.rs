@@ -65,8 +65,11 @@ fn a_run_that_is_done_says_so_as_one_in_files_does() {
             let first = env.run(["part", "1"]).go();
             let again = env.resume().go();
             assert_eq!(again.result().is_string(), first.result().is_string(), "{again:?}");
-            let notices: Vec<String> =
-                again.of_type("notice").iter().map(|notice| notice["text"].as_str().unwrap_or_default().to_owned()).collect();
+            let notices: Vec<String> = again
+                .of_type("notice")
+                .iter()
+                .map(|notice| notice["text"].as_str().unwrap_or_default().to_owned())
+                .collect();
             let plain = env.nietz(["resume", crate::support::env::RUN]).go();
             (again.code, notices, plain.code, plain.stderr)
         })

@@ -56,9 +56,8 @@ fn a_server_with_a_certificate_of_the_teams_own_authority_gets_the_password_from
     let named = url("models.company.test");
     let ca = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/tls/ca.pem");
     let trusting = |env: Env| env.var("SSL_CERT_FILE", &ca.display().to_string());
-    let configured = |url: &str, how: &str| {
-        Env::new().config(&format!("store: {{url: '{url}', workspace: team, {how}}}\n"))
-    };
+    let configured =
+        |url: &str, how: &str| Env::new().config(&format!("store: {{url: '{url}', workspace: team, {how}}}\n"));
     let status = |env: &Env| env.nietz(["store", "status"]).go();
 
     let printed = trusting(configured(&named, &format!("key_command: [echo, {password}]")));
@@ -85,7 +84,10 @@ fn a_server_with_a_certificate_of_the_teams_own_authority_gets_the_password_from
     let none = status(&trusting(configured(&named, "key_command: ['false']")));
     assert_ne!(none.code, Some(0), "{none:?}");
     for ended in [said, untrusted, other, wrong, none] {
-        assert!(!format!("{ended:?}").contains(&password) && !format!("{ended:?}").contains("another-password"), "{ended:?}");
+        assert!(
+            !format!("{ended:?}").contains(&password) && !format!("{ended:?}").contains("another-password"),
+            "{ended:?}"
+        );
     }
     // A file that others can write is nobody's word.
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).expect("it is ours");

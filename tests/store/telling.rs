@@ -63,7 +63,9 @@ fn all_that_workers_did_of_a_session_is_one_trace() {
             for span in scope["scopeSpans"][0]["spans"].as_array().into_iter().flatten() {
                 traces.insert(span["traceId"].to_string());
                 let of = span["attributes"].as_array().into_iter().flatten();
-                let run = of.filter(|one| one["key"] == "gen_ai.conversation.id").map(|one| one["value"]["stringValue"].to_string());
+                let run = of
+                    .filter(|one| one["key"] == "gen_ai.conversation.id")
+                    .map(|one| one["value"]["stringValue"].to_string());
                 runs.extend(run);
             }
         }

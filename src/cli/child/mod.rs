@@ -35,13 +35,17 @@ pub(super) fn run(machine: &Machine) -> Result<Exit> {
     }
     let runs = machine.runs();
     let front = FrontArgs { json: true, ..FrontArgs::default() };
-    if runs.one(&request.run)?.is_some() {
-        let locked = runs.lock(&request.run)?;
-        if let Some(exit) = go_on(machine, &request, locked, &front)? {
-            return Ok(exit);
+    match runs.named(&request.run) {
+        Ok(_) => {
+            let locked = runs.lock(&request.run)?;
+            if let Some(exit) = go_on(machine, &request, locked, &front)? {
+                return Ok(exit);
+            }
+            // It was killed before it began.
+            runs.remove(&request.run)?;
         }
-        // It was killed before it began.
-        runs.remove(&request.run)?;
+        Err(failure) if failure.code == Code::RunNotFound => {}
+        Err(failure) => return Err(failure),
     }
     let (session, begin) = new_run(machine, &request)?;
     start::begin(machine, session, begin, &front)

@@ -26,9 +26,8 @@ pub(super) fn run(machine: &Machine, request: &ChildRequest) -> Result<Exit> {
     let (server, process) = machine.team().needed("task.spawn")?;
     // A worker does other runs meanwhile, of which the child may be one.
     let waits = process.given.is_none();
-    let listening = waits
-        .then(|| server.connection.listen(std::slice::from_ref(&server.workspace()?.channel)))
-        .transpose()?;
+    let listening =
+        waits.then(|| server.connection.listen(std::slice::from_ref(&server.workspace()?.channel))).transpose()?;
     if server.find(&request.run)?.is_none() {
         begin(machine, server, request)?;
     }
@@ -96,7 +95,8 @@ fn over(machine: &Machine, request: &ChildRequest, status: &str) -> Result<Exit>
         return ended(request, EndStatus::Failed, &json!({ "failure": failure }));
     }
     let JournalEnds { end, .. } = replay::read_ends(&machine.runs().journal(&request.run)?)?;
-    let missing = || Failure::new(Code::JournalBroken, format!("the run {} is {status} without a last line", request.run));
+    let missing =
+        || Failure::new(Code::JournalBroken, format!("the run {} is {status} without a last line", request.run));
     let end = end.ok_or_else(missing)?;
     let told = json!({
         "result": end.result, "failure": end.failure, "verdict": end.verdict, "usage": end.usage, "calls": end.calls,

@@ -1,4 +1,4 @@
-//! A workspace that is given by the address of a repository: it is kept in the user's cache, and brought up to the repository's default
+//! A workspace that is given by the address of a repository: it is kept beside the user's cache, and brought up to the repository's default
 //! branch whenever no run is at it.
 
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::run::machine::Machine;
 /// How old a checkout may be when a run begins: so often the repository is asked, at most.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// A checkout in the cache.
+/// A checkout that is kept.
 pub(super) struct Checkout {
     url: String,
     pub(super) folder: PathBuf,
@@ -35,7 +35,10 @@ impl Checkout {
     pub(super) fn of(machine: &Machine, url: &str) -> Result<Checkout> {
         let [_, _, _, cache] = machine.own_folders();
         let name = url.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or("workspace").trim_end_matches(".git");
-        let place = cache.join("workspaces").join(Digest::of(url.as_bytes()).to_string());
+        // Beside the cache, because no flow reads what is within nietz's own folders.
+        let mut beside = cache.file_name().unwrap_or_default().to_owned();
+        beside.push("-workspaces");
+        let place = cache.with_file_name(beside).join(Digest::of(url.as_bytes()).to_string());
         let folder = place.join(name);
         let mut checkout = Checkout { url: url.to_owned(), folder, brought_up: None };
         if !checkout.folder.join(".git").is_dir() {
@@ -96,7 +99,8 @@ mod tests {
 
     #[test]
     fn an_address_is_told_from_a_folder() {
-        for url in ["https://git.example/team.git", "git@git.example:team.git", "file:///srv/team.git", "ssh://git@h/x"] {
+        for url in ["https://git.example/team.git", "git@git.example:team.git", "file:///srv/team.git", "ssh://git@h/x"]
+        {
             assert!(is_url(url), "{url}");
         }
         for folder in ["/srv/team", "team", "../a@b", "/srv/a@b:c", "C:\\work"] {

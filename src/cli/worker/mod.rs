@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Take runs from the queue of the store and do them, until SIGTERM: each goes on elsewhere then
 #[derive(Args)]
 pub(super) struct WorkerArgs {
-    /// A workspace of the store, and its folder here, or the address of its repository, of which a checkout is kept in the cache;
+    /// A workspace of the store, and its folder here, or the address of its repository, of which a checkout is kept;
     /// without it, the one that is worked for. Can be given several times
     #[arg(long = "workspace-of", alias = "for", value_name = "NAME=PATH|URL")]
     workspaces: Vec<String>,

@@ -132,7 +132,8 @@ impl PartClaim {
             };
             // Whoever says how much is wanted takes that in place of an equal part.
             let asked = equal.replaced(wanted).tightened(left);
-            let is_nothing = asked.calls == Some(0) || asked.tokens == Some(0) || left.cost.is_some_and(|cost| cost <= 0.0);
+            let is_nothing =
+                asked.calls == Some(0) || asked.tokens == Some(0) || left.cost.is_some_and(|cost| cost <= 0.0);
             if !is_nothing {
                 let bound = bound_of(asked, meter.budget);
                 meter.set_aside(bound);

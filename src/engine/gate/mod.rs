@@ -256,10 +256,11 @@ impl Gate {
             return Err(source.describe_miss(effect_request.kind, effect_request.scope, &effect_request.request)?);
         };
         self.world.still_valid(&effect)?;
-        match &effect {
-            Effect::Chat(chat) => self.count(chat, &outcome),
-            Effect::Spawn(_) => children::count(&self.meter, &outcome),
-            _ => {}
+        if let Effect::Chat(chat) = &effect {
+            self.count(chat, &outcome);
+        }
+        if let Effect::Spawn(_) = &effect {
+            children::count(&self.meter, &outcome);
         }
         if facts.asks() {
             state.dialogue.give_back(keys, &state.history, state.replay_source.as_ref());

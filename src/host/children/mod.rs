@@ -18,14 +18,14 @@ use tokio::sync::Semaphore;
 use crate::error::{Code, Failure, Result};
 use crate::host::FrontEnd;
 use crate::model::budget::{Budget, Spent};
-use crate::model::chat::Usage;
 use crate::model::child::{ChildRequest, ChildTerms};
 use crate::model::event::{EndStatus, Event, RunVerdict};
 use process::Process;
 pub(crate) use process::VERB;
 
-/// How many children of one run are done at once on this machine.
+/// How many children of one run are done at once on this machine, and how many are left to workers.
 const AT_ONCE: usize = 8;
+const AT_ONCE_ELSEWHERE: usize = 256;
 /// How often a child is gone on with whose process was killed.
 const TRIES: usize = 5;
 /// How long a child is left alone that an earlier process is still at.
@@ -52,8 +52,6 @@ pub(crate) struct ChildEnd {
     #[serde(default)]
     pub(crate) verdict: Option<RunVerdict>,
     #[serde(default)]
-    pub(crate) usage: Usage,
-    #[serde(default)]
     pub(crate) calls: u64,
     #[serde(default)]
     pub(crate) spent: Vec<Spent>,
@@ -72,13 +70,16 @@ pub(crate) struct ChildWatch<'a> {
 }
 
 impl Children {
+    /// `elsewhere`: workers of a store do them.
     pub(crate) fn new(
         program: Option<PathBuf>,
         environment: BTreeMap<String, String>,
         workspace: PathBuf,
         terms: ChildTerms,
+        elsewhere: bool,
     ) -> Children {
-        Children { program, environment, workspace, terms, at_once: Semaphore::new(AT_ONCE) }
+        let at_once = Semaphore::new(if elsewhere { AT_ONCE_ELSEWHERE } else { AT_ONCE });
+        Children { program, environment, workspace, terms, at_once }
     }
 
     /// Does a child, or goes on with it, until it ends or waits. Dropping the future ends its process as Ctrl-C does.
@@ -102,12 +103,16 @@ impl Children {
                     killed += 1;
                     let said = process.said();
                     if killed >= TRIES {
-                        let message = format!("the process of the run {} has ended {killed} times without a word", request.run);
-                        let failure = Failure::new(Code::Internal, message)
-                            .hint(format!("nietz log {} shows how far it came; resume this run to try again", request.run));
+                        let message =
+                            format!("the process of the run {} has ended {killed} times without a word", request.run);
+                        let failure = Failure::new(Code::Internal, message).hint(format!(
+                            "nietz log {} shows how far it came; resume this run to try again",
+                            request.run
+                        ));
                         return Err(if said.is_empty() { failure } else { failure.because(said) });
                     }
-                    let text = format!("the process of the run {} was ended; it goes on from what is recorded", request.run);
+                    let text =
+                        format!("the process of the run {} was ended; it goes on from what is recorded", request.run);
                     watch.front.show(&Event::Notice { text });
                 }
             }

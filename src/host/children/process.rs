@@ -51,7 +51,9 @@ type Asking<'a> = LocalBoxFuture<'a, (Question, Option<Result<Value>>)>;
 
 impl Process {
     pub(super) fn start(children: &Children, request: &ChildRequest) -> Result<Process> {
-        let failed = |why: String| Failure::new(Code::Internal, format!("the process of {} cannot be started: {why}", request.run));
+        let failed = |why: String| {
+            Failure::new(Code::Internal, format!("the process of {} cannot be started: {why}", request.run))
+        };
         let program = children.program.as_ref().ok_or_else(|| failed("this program cannot find itself".to_owned()))?;
         let text = serde_json::to_string(request).map_err(|error| failed(error.to_string()))?;
         let mut command = Command::new(program);

@@ -85,6 +85,7 @@ codes! {
     RunTaken "run-taken" Failed,
     RunCancelled "run-cancelled" Failed,
     RunOver "run-over" Failed,
+    RunAwaited "run-awaited" Waiting,
     StoreUnreachable "store-unreachable" Service,
     StoreRefused "store-refused" Refused,
     StoreVersion "store-version" Invalid,

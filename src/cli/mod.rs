@@ -7,6 +7,7 @@
 mod acp;
 mod action;
 mod budget;
+mod child;
 mod commands;
 mod complete;
 mod columns;
@@ -147,6 +148,9 @@ enum Verb {
     Explain(explain::ExplainArgs),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
+    /// Do a run that another run begins as a part of its own
+    #[command(name = "__child", hide = true)]
+    Child,
     /// Serve the local model to the process that started this one
     #[cfg(feature = "local")]
     #[command(name = "__engine", hide = true)]
@@ -292,6 +296,7 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Doctor(args) => doctor::run(&machine, &args),
         Verb::Where(args) => r#where::run(&machine, &args),
         Verb::Explain(args) => explain::run(&machine, &args),
+        Verb::Child => child::run(&machine),
         #[cfg(feature = "local")]
         Verb::Engine => Ok(Exit::Done),
     };

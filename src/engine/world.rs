@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::error::{Code, Failure, Result};
 use crate::host::attachments::AttachmentStore;
+use crate::host::children::Children;
 use crate::host::documents::Store;
 use crate::host::documents::perform::DocumentOutcome;
 use crate::host::exec::Commands;
@@ -45,7 +46,8 @@ impl Heartbeat {
         Heartbeat(Rc::new(Cell::new(Instant::now())))
     }
 
-    fn beat(&self) {
+    /// Notes a sign of life.
+    pub fn beat(&self) {
         self.0.set(Instant::now());
     }
 
@@ -85,6 +87,7 @@ pub struct World {
     pub commands: Commands,
     pub notifier: Notifier,
     pub servers: McpServers,
+    pub children: Children,
     /// Milliseconds since 1970.
     pub now: Box<dyn Fn() -> u64>,
 }
@@ -143,7 +146,8 @@ impl World {
             | Effect::Worktree(_)
             | Effect::Exec(_)
             | Effect::Mcp(_)
-            | Effect::Notify(_) => None,
+            | Effect::Notify(_)
+            | Effect::Spawn(_) => None,
         }
     }
 
@@ -183,7 +187,8 @@ impl World {
             | Effect::Files(_)
             | Effect::Exec(_)
             | Effect::Mcp(_)
-            | Effect::Notify(_) => Ok(json!({})),
+            | Effect::Notify(_)
+            | Effect::Spawn(_) => Ok(json!({})),
         }
     }
 
@@ -200,7 +205,8 @@ impl World {
             | Effect::Ui(_)
             | Effect::Chat(_)
             | Effect::Files(_)
-            | Effect::Notify(_) => None,
+            | Effect::Notify(_)
+            | Effect::Spawn(_) => None,
         }
     }
 
@@ -220,7 +226,8 @@ impl World {
             | Effect::Worktree(_)
             | Effect::Exec(_)
             | Effect::Mcp(_)
-            | Effect::Notify(_) => Ok(()),
+            | Effect::Notify(_)
+            | Effect::Spawn(_) => Ok(()),
         }
     }
 
@@ -270,7 +277,9 @@ impl World {
             Effect::Documents(op) => async move { world.document(op, again) }.boxed_local(),
             Effect::Notify(notification) => async move { world.notify(&notification, key, seed).await }.boxed_local(),
             Effect::Mcp(op) => async move { world.ask_server(&op, &heartbeat).await }.boxed_local(),
-            Effect::Time(_)
+            // The gate has what a child may use.
+            Effect::Spawn(_)
+            | Effect::Time(_)
             | Effect::Ui(UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } | UiOp::Attended) => {
                 ready(Err(Failure::new(Code::Internal, "this effect does not wait"))).boxed_local()
             }

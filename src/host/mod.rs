@@ -2,6 +2,7 @@
 //! journal.
 
 pub(crate) mod attachments;
+pub mod children;
 mod confined;
 pub mod documents;
 pub(crate) mod exec;

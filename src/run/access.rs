@@ -55,12 +55,18 @@ pub(crate) fn granted_commands(machine: &Machine, grants: Grants, outputs: Strin
 
 /// Returns what sends the notifications of a run.
 pub(crate) fn notifier(machine: &Machine, open: &OpenRecord) -> Notifier {
+    // Whoever reads it is not in this folder.
+    let resume = format!("nietz -C {} resume {}", shell(&machine.workspace.to_string_lossy()), shell(&open.run));
+    notifier_of(machine, &open.run, &open.flow, resume)
+}
+
+/// Returns what sends notifications of a run that `resume` goes on with.
+pub(crate) fn notifier_of(machine: &Machine, run: &str, flow: &str, resume: String) -> Notifier {
     Notifier {
         config: machine.config.notify.clone(),
-        run: open.run.clone(),
-        flow: open.flow.clone(),
-        // Whoever reads it is not in this folder.
-        resume: format!("nietz -C {} resume {}", shell(&machine.workspace.to_string_lossy()), shell(&open.run)),
+        run: run.to_owned(),
+        flow: flow.to_owned(),
+        resume,
         environment: llm::without_keys(&machine.environment, &machine.config.models),
         secret: machine.notify_secret().map(str::to_owned),
         redactor: machine.redactor(),

@@ -14,7 +14,7 @@ use crate::error::{Code, Exit, Failure, Result};
 use crate::host::FrontEnd;
 use crate::host::attachments::AttachmentStore;
 use crate::host::llm::Client;
-use crate::journal::lines::{EndRecord, Fork, OpenRecord, Record, ResumeRecord};
+use crate::journal::lines::{EndRecord, Fork, OpenRecord, Parent, Record, ResumeRecord};
 use crate::journal::writer::{JournalTail, JournalWriter};
 use crate::lua::flow::FlowOutcome;
 use crate::model::budget::{Budget, Spent};
@@ -28,6 +28,7 @@ use crate::model::permission;
 use crate::pack::permission_items::Items;
 use crate::run::access::{filters, typed_models};
 use crate::run::assemble::{RunParts, assemble};
+use crate::run::children::{check_bounds, trace};
 use crate::run::front::{FrontOptions, OpenFront};
 use crate::run::interrupts::CtrlC;
 use crate::run::machine::{Machine, iso};
@@ -62,6 +63,8 @@ pub struct NewRun {
     /// The workspace's name for the flow; without it, the real one.
     pub workspace: Option<String>,
     pub fork: Option<Fork>,
+    /// The run that begins it as a part of its own.
+    pub of: Option<Parent>,
     /// The journal that the run takes outcomes from.
     pub replay_source: Option<ReplaySource>,
     /// Whether the run's folder is kept, so that the run can be resumed.
@@ -113,9 +116,10 @@ impl Session {
         let (kept, replay_source) = (new_run.kept, new_run.replay_source.take());
         let (given, files_from) = (std::mem::take(&mut new_run.files), new_run.files_from.take());
         let open = self.open_record(machine, &client, &runtime, new_run)?;
+        check_bounds(&self.flow, &open)?;
         // What can be refused is, before there is anything of the run. A recording keeps the journal of any command.
         let looks = kept && self.flow.command(open.command.as_deref())?.reads_only;
-        let front = front.open(machine, if looks { "" } else { &open.run })?;
+        let front = front.open(machine, if looks { "" } else { &open.run }, trace(&open))?;
         let filters = filters(machine, &self.flow)?;
         let runs = machine.runs();
         let locked = (!looks).then(|| runs.create(&open.run)).transpose()?;
@@ -222,6 +226,7 @@ impl Session {
             at: iso(clock()),
             workspace: Some(text(new_run.workspace.unwrap_or_else(|| machine.workspace_name()))),
             fork: new_run.fork,
+            of: new_run.of,
             more: serde_json::Map::new(),
         })
     }
@@ -277,7 +282,8 @@ impl Session {
             _ => None,
         };
         let recorded = OpenJournal { writer, history, resume };
-        let front = front.open(machine, &open.run)?;
+        check_bounds(&self.flow, &open)?;
+        let front = front.open(machine, &open.run, trace(&open))?;
         let filters = filters(machine, &self.flow)?;
         let ready = PreparedRun {
             locked: Some(locked),

@@ -162,6 +162,7 @@ fn open(session: &Session, params: Value) -> OpenRecord {
         at: "2026-01-09T10:30:00Z".to_owned(),
         workspace: Some("workspace".to_owned()),
         fork: None,
+        of: None,
         more: serde_json::Map::new(),
     }
 }

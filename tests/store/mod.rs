@@ -1,9 +1,11 @@
 //! The store on a server: first its SQL by itself, from many sessions at once; then the program on it.
 
 mod answers;
+mod aside;
 mod budget;
 mod cassettes;
 mod chain;
+mod children;
 mod clocks;
 mod documents;
 mod histories;
@@ -16,6 +18,8 @@ mod parent;
 mod rights;
 mod runs;
 mod schema;
+mod secrets;
+mod telling;
 mod versions;
 mod walk;
 mod workers;

@@ -124,6 +124,7 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
                 grants: Grants::default(),
                 workspace: open.workspace,
                 fork: None,
+                of: None,
                 replay_source: None,
                 kept: true,
             };

@@ -66,6 +66,7 @@ pub(super) fn rerecord(machine: &Machine, case: &Case, args: &TestArgs) -> Resul
         grants: Grants::default(),
         workspace: open.workspace,
         fork: None,
+        of: None,
         replay_source: Some(ReplaySource::new(&case.path, ReplayMode::AllButDocuments)?),
         kept: false,
     };

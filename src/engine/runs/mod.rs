@@ -264,7 +264,8 @@ impl Runs {
             return Err(Failure::new(Code::RunNotFound, "there are no runs here").hint(WHERE_RUNS_STAND));
         }
         for run in all.into_iter().rev() {
-            if run.summary.is_over() {
+            // Whoever goes on with a run goes on with those that it has begun.
+            if run.summary.is_over() || run.summary.of.is_some() {
                 continue;
             }
             match run.origin {
@@ -293,7 +294,7 @@ impl Runs {
     ///
     /// Those of a server.
     pub fn list(&self) -> Result<Vec<ListedRun>> {
-        self.store.listed(self.ids()?)
+        self.store.all()
     }
 
     /// Returns the run that began last.

@@ -236,3 +236,4 @@ fn vm_error(error: mlua::Error) -> Failure {
 
 pub(in crate::lua) use documents::{DeclaredCollections, OnlyLooks};
 pub(in crate::lua) use nietz::is_flow;
+pub(in crate::lua) use task::CHILD_FAILURE;

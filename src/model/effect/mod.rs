@@ -27,6 +27,7 @@ pub(crate) mod mcp;
 pub(crate) mod notify;
 mod resources;
 pub mod search;
+pub mod spawn;
 pub(crate) mod time;
 pub(crate) mod ui;
 pub mod worktree;
@@ -44,6 +45,7 @@ pub enum Effect {
     Exec(ExecCommand),
     Notify(notify::Notification),
     Mcp(mcp::McpOp),
+    Spawn(spawn::Spawn),
 }
 
 /// What a crash between intent and outcome means for a kind of effect.
@@ -211,6 +213,7 @@ impl Effect {
             Effect::Exec(command) => command,
             Effect::Notify(notification) => notification,
             Effect::Mcp(op) => op,
+            Effect::Spawn(spawn) => spawn,
         }
     }
 
@@ -227,6 +230,7 @@ impl Effect {
             Effect::Exec(command) => command,
             Effect::Notify(notification) => notification,
             Effect::Mcp(op) => op,
+            Effect::Spawn(spawn) => spawn,
         }
     }
 }

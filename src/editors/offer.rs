@@ -357,7 +357,7 @@ mod tests {
             typed: ["test".into()].into(),
             works: false,
             collections: Vec::new(),
-            personas: BTreeMap::new(),
+            personas: std::collections::BTreeMap::new(),
         }
     }
 

@@ -158,6 +158,7 @@ impl AgentProcess {
             cost: None,
             saved: 0.0,
             refused: Vec::new(),
+            retries: Vec::new(),
             lost: None,
         })
     }

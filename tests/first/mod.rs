@@ -8,6 +8,7 @@ mod examples;
 mod index;
 mod latest;
 mod mistakes;
+mod outsiders;
 mod readme;
 mod seat;
 mod signed;

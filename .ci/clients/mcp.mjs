@@ -1,5 +1,6 @@
 // A flow by the official clients of the Model Context Protocol: the one of today in three modes, with forms and without, also over
 // HTTP, and the one before it.
+import { execFileSync } from "node:child_process";
 import { answers, done, installedModule, note, told } from "./common.mjs";
 import { serve } from "./http.mjs";
 
@@ -73,7 +74,20 @@ while (state.status === "waiting" || state.status === "running") {
     state = await call("resume", { run: state.run });
   } else {
     asked += 1;
-    state = await call("answer", { run: state.run, answer: answers.shift() ?? "", said_by: "user" });
+    const said = answers.shift() ?? "";
+    const { type, effect, default: usual, approval } = state.question;
+    const yes = type === "confirm" && (said === "" ? usual === true : said === "yes");
+    if (approval || yes) {
+      // What approves something is said by the person themselves, in a terminal.
+      note("terminal", `nietz answer ${state.run} ${yes ? "yes" : said}`);
+      execFileSync(told.nietz, ["answer", state.run, yes ? "yes" : said], { cwd: told.cwd, stdio: "ignore" });
+      do {
+        await new Promise((done) => setTimeout(done, 200));
+        state = await call("wait", { run: state.run, seconds: 30 });
+      } while (state.question?.effect === effect);
+    } else {
+      state = await call("answer", { run: state.run, answer: said, said_by: "user" });
+    }
   }
 }
 await client.close();

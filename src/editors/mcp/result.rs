@@ -40,12 +40,13 @@ pub(super) fn running(run: &str, said: &str, doing: &str) -> CallToolResult {
 pub(super) fn waiting(run: &str, said: &str, question: &Question, options: &McpOptions) -> CallToolResult {
     let how = match (question.kind, question.approval, options.model_may_answer) {
         (_, true, _) => format!(
-            "It approves something, and counts only from the user themselves: `nietz resume {run}` in a terminal, or `nietz \
-             view`. Tell them."
+            "It approves something, and counts only from the user themselves: by `nietz answer {run} VALUE` in a terminal \
+             (or `nietz resume {run}`, once nobody is at it), or in `nietz view`. Tell them."
         ),
         (QuestionKind::Confirm, ..) => format!(
             "Ask the user. A no can be given back with `answer`; a yes approves something, and counts only from the user \
-             themselves: `nietz resume {run}` in a terminal, or `nietz view`."
+             themselves: by `nietz answer {run} yes` in a terminal (or `nietz resume {run}`, once nobody is at it), or in \
+             `nietz view`."
         ),
         (_, _, true) => "Ask the user, or answer yourself, and call `answer`; say whose words these are.".to_owned(),
         (_, _, false) => {

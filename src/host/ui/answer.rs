@@ -91,7 +91,7 @@ pub(crate) fn counts_from(question: &Question, answer: &Value, by: Option<Answer
     match by {
         Some(_) if approves => {
             Err("this answer approves something, and counts only from the person themselves: in a form \
-            of their editor, by `nietz resume` in a terminal, or in `nietz view`"
+            of their editor, by `nietz answer` or `nietz resume` in a terminal, or in `nietz view`"
                 .to_owned())
         }
         Some(_) | None => Ok(()),

@@ -299,7 +299,10 @@ fn a_child_is_bound_by_what_its_parent_may() {
         .flow("asks", &flow("asks", "", spawns))
         .file("a.txt", "text");
     let code = |of: &str| {
-        let ended = env.nietz(["run", "--json", "asks", "--of", of]).var("NIETZ_RUN", &format!("r-{}", of.replace('/', "-"))).go();
+        let ended = env
+            .nietz(["run", "--json", "asks", "--of", of])
+            .var("NIETZ_RUN", &format!("r-{}", of.replace('/', "-")))
+            .go();
         ended.result()[1].as_str().unwrap_or_default().to_owned()
     };
     assert_eq!(code("reads"), "permission-refused");

@@ -332,7 +332,7 @@ fn a_child_that_failed_is_tried_again_with_the_run() {
     assert_eq!(result[0][1], "n4", "{result}");
     assert_eq!(
         steps(&server),
-        [("1.1", 1), ("1.2", 2), ("1.3", 1)].map(|(step, times)| (step.to_owned(), times)).into()
+        BTreeMap::from([("1.1", 1), ("1.2", 2), ("1.3", 1)].map(|(step, times)| (step.to_owned(), times)))
     );
 }
 

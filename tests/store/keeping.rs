@@ -90,7 +90,8 @@ fn metrics_say_what_a_worker_has_done_and_what_waits() {
 
 /// The blocks of the page in this language.
 fn blocks(language: &str) -> Vec<String> {
-    let starts = PAGE.split(&format!("```{language}\n")).skip(1);
+    let fence = format!("```{language}\n");
+    let starts = PAGE.split(&fence).skip(1);
     starts.map(|rest| rest.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 

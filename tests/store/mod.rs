@@ -11,6 +11,7 @@ mod documents;
 mod histories;
 mod history;
 mod hosts;
+mod keeping;
 mod kills;
 mod network;
 mod networks;

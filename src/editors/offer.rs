@@ -325,8 +325,6 @@ fn number(bound: f64) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use serde_json::{Value, json};
 
     use super::{Offer, OfferedCommand};

@@ -64,7 +64,9 @@ pub(super) async fn call(
     let version = context.protocol_version();
     let is_at_least = |wanted: ProtocolVersion| version.as_ref().is_some_and(|it| it.as_str() >= wanted.as_str());
     let capabilities = context.client_capabilities();
-    let has_tasks = capabilities.as_ref().is_some_and(|own| own.supports_tasks());
+    // Clients of the era before say that they have the extension, and do not follow a task that they are given.
+    let follows_tasks = is_at_least(ProtocolVersion::V_2026_07_28);
+    let has_tasks = follows_tasks && capabilities.as_ref().is_some_and(|own| own.supports_tasks());
     let mut caller = Caller {
         shared,
         calls,

@@ -42,9 +42,12 @@ impl Client {
 
     /// A client of the protocol of 2025-11-25, with forms or without.
     pub(super) fn legacy(env: &Env, options: &[&str], has_forms: bool) -> Client {
+        Client::legacy_with(env, options, &if has_forms { json!({ "elicitation": {} }) } else { json!({}) })
+    }
+
+    pub(super) fn legacy_with(env: &Env, options: &[&str], capabilities: &Value) -> Client {
         let words: Vec<&str> = ["mcp", "--model", "openai/test"].iter().chain(options).copied().collect();
         let mut client = Client::start(env, &words);
-        let capabilities = if has_forms { json!({ "elicitation": {} }) } else { json!({}) };
         let told = client.request(
             "initialize",
             json!({

@@ -62,6 +62,16 @@ fn a_task_is_asked_answered_and_completed_with_the_run_s_result() {
     assert!(env.nietz(["runs", "--json"]).go().exits(0).stdout.contains(&task));
 }
 
+/// The official inspector is such a client: `--cli`, 2.12.0.
+#[test]
+fn a_client_of_the_era_before_is_given_results_whatever_extension_it_says_it_has() {
+    let (_server, env) = talk();
+    let capabilities = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    let mut client = Client::legacy_with(&env, &[], &capabilities);
+    let told = client.request("tools/call", json!({ "name": "flow_talk", "arguments": { "about": "tea" } }));
+    assert_eq!(told["result"]["structuredContent"]["status"], "waiting", "{told}");
+}
+
 #[test]
 fn a_task_outlives_its_server() {
     let (server, env) = talk();

@@ -54,7 +54,7 @@ pub struct ChildTerms {
 /// Returns the permissions as they bound a child: commands and files are those that the user gave, and no params.
 pub fn bounds(of_parent: &Permissions) -> Permissions {
     Permissions {
-        exec: of_parent.commands().to_vec(),
+        exec: commands(of_parent),
         exec_read: of_parent.files_of_commands().to_vec(),
         given_commands: None,
         given_files: Vec::new(),
@@ -62,22 +62,34 @@ pub fn bounds(of_parent: &Permissions) -> Permissions {
     }
 }
 
+/// Returns the commands that a run may call, with what is for a sandbox alone marked as such, wherever it runs.
+fn commands(of_run: &Permissions) -> Vec<String> {
+    let declared = |command: &String| of_run.exec.contains(command);
+    let marked = |command: &String| {
+        let alone = format!("sandbox:{command}");
+        if declared(&alone) && !declared(command) { alone } else { command.clone() }
+    };
+    of_run.commands().iter().map(marked).collect()
+}
+
 /// Returns what of the permissions of a child's run its parent has not.
 pub fn beyond(of_child: &Permissions, bounds: &Permissions) -> Vec<String> {
     let named = |permission: &&Permission| {
-        let lists = [Permission::Exec, Permission::ExecRead];
+        let lists = [Permission::Exec, Permission::ExecRead, Permission::Mcp];
         !lists.contains(*permission) && of_child.declares(**permission) && !bounds.declares(**permission)
     };
     let mut beyond: Vec<String> =
         Permission::ALL.iter().filter(named).map(|permission| permission.name().to_owned()).collect();
     // What may run in a sandbox alone is part of what may run anywhere.
-    let has = |command: &&String| {
+    let has_not = |command: &String| {
         let plain = command.strip_prefix("sandbox:");
-        !bounds.exec.iter().any(|given| given == *command || plain.is_some_and(|plain| plain == given))
+        !bounds.exec.iter().any(|given| given == command || plain.is_some_and(|plain| plain == given))
     };
-    beyond.extend(of_child.commands().iter().filter(has).map(|command| format!("exec={command}")));
+    beyond.extend(commands(of_child).into_iter().filter(has_not).map(|command| format!("exec={command}")));
     let files = of_child.files_of_commands().iter().filter(|file| !bounds.exec_read.contains(file));
     beyond.extend(files.map(|file| format!("exec_read={file}")));
+    let servers = of_child.mcp.iter().filter(|server| !bounds.mcp.contains(server));
+    beyond.extend(servers.map(|server| format!("mcp={server}")));
     beyond
 }
 
@@ -94,13 +106,15 @@ mod tests {
 
     #[test]
     fn a_child_has_no_permission_that_its_parent_has_not() {
-        let parent = json!({ "llm": true, "git": true, "exec": ["cargo", "{check}"] });
+        let parent = json!({ "llm": true, "git": true, "exec": ["cargo", "{check}"], "mcp": ["docs"] });
         for (child, expected) in [
             (json!({}), &[][..]),
             (json!({ "llm": true, "git": "read", "exec": ["cargo"] }), &[]),
             (json!({ "exec": ["sandbox:cargo", "make test"] }), &[]),
             (json!({ "exec": ["make"], "notify": true }), &["notify", "exec=make"]),
             (json!({ "files": true, "git": true }), &["files"]),
+            (json!({ "mcp": ["docs"] }), &[]),
+            (json!({ "mcp": ["docs", "mail"] }), &["mcp=mail"]),
         ] {
             assert_eq!(beyond(&of(child.clone()), &bounds(&of(parent.clone()))), expected, "{child}");
         }

@@ -294,7 +294,7 @@ fn a_child_is_bound_by_what_its_parent_may() {
     };
     let spawns = "local ok, failure = pcall(task.spawn, ctx.params.of or \"reads\", {}) return { ok, failure.code, failure.message }";
     let env = env(&server)
-        .trusting("[files]")
+        .trusting("files")
         .flow("reads", &flow("reads", "files = true", "return files.read(\"a.txt\")"))
         .flow("fails", &flow("fails", "", "nietz.fail(\"out of tea\")"))
         .flow("asks", &flow("asks", "", spawns))

@@ -185,7 +185,8 @@ local personas = require("@nietz/personas")
 return require("@nietz").flow { name = "voices", summary = "s", permissions = { llm = true },
 	run = function() return require("@nietz/llm").chat { prompt = `{#personas.list({})} of them` }.text end }
 "#;
-    let env = Env::with(&model()).flow("voices", FLOW);
+    let server = model();
+    let env = Env::with(&server).flow("voices", FLOW);
     env.run(["voices"]).go().exits(0);
     let told = env.nietz(["why", "r1", "2"]).go().exits(0).stdout;
     assert!(told.contains("it is given back") && !told.contains("Changed since"), "{told}");

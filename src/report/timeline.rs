@@ -116,3 +116,35 @@ pub(super) fn of(run: &RunHistory) -> Option<Timeline> {
 fn tenth(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::of;
+    use crate::report::history::{RecordedEffect, RunHistory};
+
+    #[test]
+    fn a_call_shows_where_it_waited_before_it_was_made_again() {
+        let retries = json!([
+            { "after_ms": 100, "wait_ms": 200, "reason": "busy" }, { "after_ms": 400, "wait_ms": 9000, "reason": "slow" },
+        ]);
+        let call = RecordedEffect {
+            line: 2,
+            key: String::new(),
+            kind: "chat".to_owned(),
+            scope: "/".to_owned(),
+            label: None,
+            shown: false,
+            request: Value::Null,
+            outcome: json!({ "retries": retries }),
+            failure: Value::Null,
+            began: 5_000,
+            ended: Some(6_000),
+        };
+        let timeline = of(&RunHistory { effects: vec![call], ..RunHistory::default() }).expect("something took time");
+        let waits: Vec<(f64, f64)> = timeline.bars[0].waits.iter().map(|wait| (wait.x, wait.width)).collect();
+        assert_eq!(waits, [(100.0, 200.0), (400.0, 600.0)], "the second lasts to the end, at most");
+        assert_eq!(timeline.bars[0].waits[1].reason, "slow");
+    }
+}

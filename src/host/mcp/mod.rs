@@ -77,7 +77,7 @@ impl McpServers {
                 self.remark(server, &refused);
                 Ok(McpOutcome::Tools(tools))
             }
-            McpOp::Call(call) => connection.call(call, alive).await.map(McpOutcome::Call),
+            McpOp::CallTool(call) => connection.call(call, alive).await.map(McpOutcome::Call),
         }
     }
 

@@ -205,8 +205,8 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
     {
         members.remove("stop");
     }
-    let mut call: ChatOptions = data(value, "llm.chat")?;
-    call.tools.iter_mut().try_for_each(check_parameters)?;
+    let call: ChatOptions = data(value, "llm.chat")?;
+    call.tools.iter().try_for_each(check_parameters)?;
     if conversation.is_empty() {
         return Err(invalid("llm.chat: there is nothing to say: give a prompt or messages"));
     }
@@ -233,11 +233,8 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
     Ok(Request::Effect(Box::new(Effect::Chat(Chat { request, conversation, show })), convert::to_lua))
 }
 
-/// Refuses a tool whose parameters are no schema, before the call that could use it. An empty list of Lua's is an empty object.
-fn check_parameters(tool: &mut Tool) -> Result<()> {
-    if let Some(required) = tool.parameters.get_mut("required").filter(|required| **required == json!({})) {
-        *required = json!([]);
-    }
+/// Refuses a tool whose parameters are no schema, before the call that could use it.
+fn check_parameters(tool: &Tool) -> Result<()> {
     match Schema::try_compile(&tool.parameters, Formats::Asserted) {
         Ok(_) => Ok(()),
         Err(wrong) => Err(invalid(format!("llm.chat: the parameters of the tool `{}`: {wrong}", excerpt(&tool.name)))),

@@ -52,5 +52,5 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
         return Err(invalid(format!("mcp.call: seconds must be above 0 and at most {MOST_SECONDS}")));
     }
     let call = ToolCall { server: args.text(0)?, tool: args.text(1)?, arguments, definition, repeatable, seconds };
-    Ok(Request::Effect(Box::new(Effect::Mcp(McpOp::Call(call))), convert::to_lua))
+    Ok(Request::Effect(Box::new(Effect::Mcp(McpOp::CallTool(call))), convert::to_lua))
 }

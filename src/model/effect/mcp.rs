@@ -16,7 +16,8 @@ pub enum McpOp {
     /// Which tools the server has.
     Tools { server: String },
     /// Calls one of them.
-    Call(ToolCall),
+    #[serde(rename = "call")]
+    CallTool(ToolCall),
 }
 
 /// A call of a server's tool.
@@ -95,15 +96,17 @@ impl McpOp {
     pub fn server(&self) -> &str {
         match self {
             McpOp::Tools { server } => server,
-            McpOp::Call(call) => &call.server,
+            McpOp::CallTool(call) => &call.server,
         }
     }
 
     /// Returns the outcome of a call that may have been made, if it must not be made again.
     pub fn in_doubt(&self) -> Option<Failure> {
         match self {
-            McpOp::Call(call) if !call.repeatable => Some(call.in_doubt("the run was ended while it was under way")),
-            McpOp::Tools { .. } | McpOp::Call(_) => None,
+            McpOp::CallTool(call) if !call.repeatable => {
+                Some(call.in_doubt("the run was ended while it was under way"))
+            }
+            McpOp::Tools { .. } | McpOp::CallTool(_) => None,
         }
     }
 }
@@ -153,7 +156,7 @@ impl EffectFacts for McpOp {
     }
 
     fn redact(&mut self, cleaner: &Cleaner) {
-        if let McpOp::Call(call) = self {
+        if let McpOp::CallTool(call) = self {
             cleaner.text(&mut call.tool);
             for value in call.arguments.values_mut() {
                 cleaner.value(value);
@@ -167,7 +170,7 @@ mod tests {
     use super::*;
 
     fn call(repeatable: bool) -> McpOp {
-        McpOp::Call(ToolCall {
+        McpOp::CallTool(ToolCall {
             server: "docs".to_owned(),
             tool: "note".to_owned(),
             arguments: Map::new(),

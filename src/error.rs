@@ -85,6 +85,7 @@ codes! {
     RunTaken "run-taken" Failed,
     RunCancelled "run-cancelled" Failed,
     RunOver "run-over" Failed,
+    RunAwaited "run-awaited" Waiting,
     StoreUnreachable "store-unreachable" Service,
     StoreRefused "store-refused" Refused,
     StoreVersion "store-version" Invalid,
@@ -121,6 +122,11 @@ codes! {
     GitFailed "git-failed" Failed,
     CommandFailed "command-failed" Failed,
     CommandInDoubt "command-in-doubt" Failed,
+    ServerMissing "server-missing" Failed,
+    ServerFailed "server-failed" Service,
+    ToolFailed "tool-failed" Failed,
+    ToolChanged "tool-changed" Refused,
+    ToolInDoubt "tool-in-doubt" Failed,
     SandboxMissing "sandbox-missing" Refused,
     TimedOut "timed-out" Failed,
     Stopped "stopped" Failed,
@@ -131,6 +137,11 @@ impl Code {
     /// Returns the code with this name.
     pub fn parse(name: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|code| code.name() == name)
+    }
+
+    /// Tells whether it says that nobody knows how far something came which is not to be done twice.
+    pub(crate) fn is_in_doubt(self) -> bool {
+        matches!(self, Code::CommandInDoubt | Code::ToolInDoubt)
     }
 
     /// Returns the code with this name, even if only a newer version knows it.
@@ -259,9 +270,8 @@ impl Failure {
         use std::io::ErrorKind as Kind;
         let failure = Failure::new(Code::DiskFailed, format!("cannot {doing} {}: {error}", path.display()));
         match error.kind() {
-            Kind::StorageFull | Kind::QuotaExceeded => {
-                failure.hint("free some space on that disk, then resume the run")
-            }
+            Kind::StorageFull | Kind::QuotaExceeded => failure
+                .hint("free some space on that disk, then do it again: a run that had begun goes on by `nietz resume`"),
             Kind::FileTooLarge => {
                 failure.hint("files may not become that large: raise the limit (`ulimit -f`), then resume the run")
             }

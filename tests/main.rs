@@ -47,6 +47,12 @@ mod editors;
 #[path = "shots/mod.rs"]
 mod shots;
 
+#[path = "mcp/mod.rs"]
+mod mcp;
+
+#[path = "agents/mod.rs"]
+mod agents;
+
 #[cfg(feature = "postgres")]
 #[path = "store/mod.rs"]
 mod store;

@@ -1,7 +1,7 @@
 // A flow by the official client of the Agent Client Protocol, with forms or with plain turns.
 import { spawn } from "node:child_process";
 import { Readable, Writable } from "node:stream";
-import { answers, done, installedModule, note, told } from "./common.mjs";
+import { answers, done, installedModule, note, told, typed } from "./common.mjs";
 
 const acp = await installedModule("@agentclientprotocol/sdk");
 const hasForms = told.mode === "forms";
@@ -9,14 +9,6 @@ const agent = spawn(told.nietz, ["acp", ...told.options], { cwd: told.cwd, stdio
 const stream = acp.ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout));
 let asked = 0;
 let shown = "";
-const words = (args) =>
-  Object.entries(args)
-    .filter(([name]) => !["topic", "request", "problem", "goal"].includes(name))
-    .map(([name, value]) => {
-      const flag = name.replaceAll("_", "-");
-      return value === true ? `--${flag}` : value === false ? `--no-${flag}` : /\s/.test(value) ? `--${flag}="${value}"` : `--${flag}=${value}`;
-    });
-const text = told.arguments.topic ?? told.arguments.request ?? told.arguments.problem ?? told.arguments.goal ?? "";
 
 await acp
   .client({ name: "nietz-test" })
@@ -44,7 +36,7 @@ await acp
       note("nietz", shown);
       note("turn", ended.stopReason);
     };
-    await say([`/${told.flow}`, ...words(told.arguments), text].filter((part) => part !== "").join(" "));
+    await say(typed());
     while (!hasForms && answers.length > 0) {
       asked += 1;
       await say(answers.shift());

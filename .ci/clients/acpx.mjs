@@ -1,6 +1,6 @@
 // A flow by acpx, a client of others for terminals: each prompt is a call of it, in one session.
 import { execFileSync } from "node:child_process";
-import { answers, done, note, told } from "./common.mjs";
+import { answers, done, note, told, typed } from "./common.mjs";
 
 const program = `${process.env.NIETZ_TEST_CLIENTS}/node_modules/acpx/dist/cli.js`;
 const agent = [told.nietz, "acp", ...told.options].map((word) => `'${word}'`).join(" ");
@@ -13,16 +13,13 @@ const run = (...words) => {
   note("acpx", `${words.join(" ")}\n${output}`);
   return output;
 };
-const text = told.arguments.topic ?? told.arguments.request ?? told.arguments.problem ?? "";
-const flags = Object.entries(told.arguments)
-  .filter(([, value]) => typeof value === "boolean")
-  .map(([name, value]) => `--${value ? "" : "no-"}${name.replaceAll("_", "-")}`);
 run("sessions", "new");
-run("prompt", [`/${told.flow}`, ...flags, text].join(" "));
+run("prompt", typed());
 let asked = 0;
 for (const answer of answers) {
   asked += 1;
-  run("prompt", answer === "" ? " " : answer);
+  // It sends no empty prompts.
+  run("prompt", answer === "" ? "/default" : answer);
 }
 run("sessions", "close");
 done({ asked });

@@ -11,7 +11,21 @@ const installed = createRequire(`${process.env.NIETZ_TEST_CLIENTS}/x.js`);
 /** Imports a package from the folder where the clients are installed. */
 export const installedModule = (name) => import(pathToFileURL(installed.resolve(name)).href);
 
+/** Imports a file of a package that cannot be required. */
+export const installedFile = (path) => import(pathToFileURL(`${process.env.NIETZ_TEST_CLIENTS}/node_modules/${path}`).href);
+
 if (told.transcript) writeFileSync(told.transcript, "");
+
+/** Returns what a person types to begin the flow: a slash command with its options, and the text last. */
+export function typed() {
+  const { topic, request, problem, goal, ...options } = told.arguments;
+  const words = Object.entries(options).map(([name, value]) => {
+    const flag = name.replaceAll("_", "-");
+    if (typeof value === "boolean") return value ? `--${flag}` : `--no-${flag}`;
+    return /\s/.test(value) ? `--${flag}="${value}"` : `--${flag}=${value}`;
+  });
+  return [`/${told.flow}`, ...words, topic ?? request ?? problem ?? goal ?? ""].filter((part) => part !== "").join(" ");
+}
 
 /** Adds to the transcript. */
 export function note(who, what) {

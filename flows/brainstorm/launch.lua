@@ -152,7 +152,8 @@ local function set_leader(t: lang.Say, doc: session.Doc, wish: string?)
 	end
 	local persona = leader.find(wish)
 	if persona == nil then
-		nietz.usage(t("persona.unknown", { name = wish }), t("persona.hint", { names = table.concat(leader.slugs(), ", ") }))
+		local told = if personas.find(wish) == nil then "persona.unknown" else "persona.leads_none"
+		nietz.usage(t(told, { name = wish }), t("persona.hint", { names = table.concat(leader.slugs(), ", ") }))
 	else
 		doc.session.persona, doc.nietz.pinned = persona.slug, true
 	end

@@ -222,6 +222,7 @@ pub(super) fn parse_action(machine: &Machine, wanted: &str, session: &Session, r
         grants,
         workspace: None,
         fork: None,
+        of: None,
         replay_source: None,
         kept: true,
     };

@@ -13,6 +13,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::CompleteEnv;
 
 use crate::cli::{action, docs, explain};
+use crate::engine::runs::LATEST;
 use crate::error::{Code, Exit};
 use crate::lua::api;
 use crate::lua::manifest::FlowCommand;
@@ -106,7 +107,8 @@ fn runs(machine: &Machine) -> Vec<Name> {
     // A completion that fails says nothing.
     let mut ids = machine.runs().ids().unwrap_or_default();
     ids.reverse();
-    plain(ids.into_iter().take(RUNS))
+    let latest = (!ids.is_empty()).then(|| (LATEST.to_owned(), Some("yours that began last".to_owned())));
+    plain(ids.into_iter().take(RUNS)).into_iter().chain(latest).collect()
 }
 
 /// Returns the aliases and the providers' usual models.

@@ -19,7 +19,7 @@ const MOST: usize = 20;
 /// Show in what two runs differ: what they were asked, where they went apart, what came out and what it cost
 #[derive(Args)]
 pub(super) struct DiffArgs {
-    /// The run's id, or a part of it that only one has
+    /// The run's id, a part of it that only one has, or `latest`
     run: String,
     /// The other run
     other: String,

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::error::{Code, Failure};
+use crate::host::children;
 use crate::model::text::{excerpt, shell};
 use crate::pack::resolve;
 use crate::run::machine::Machine;
@@ -16,6 +17,9 @@ const OF_RUNS: [&str; 3] = ["run", "resume", "fork"];
 /// Tells whether a program reads standard output as events of a run.
 pub(super) fn wants_events(arguments: &[OsString]) -> bool {
     let own = || arguments.iter().skip(1).take_while(|word| *word != "--");
+    if own().any(|word| word == children::VERB) {
+        return true;
+    }
     own().any(|word| OF_RUNS.iter().any(|verb| word == verb)) && own().any(|word| word == "--json")
 }
 

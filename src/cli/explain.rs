@@ -62,8 +62,9 @@ fn words() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Returns the first sentence of a code's page.
 pub(super) fn summary(code: Code) -> String {
-    let text = code.page().lines().skip(1).find(|line| !line.is_empty()).unwrap_or_default();
-    text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.').to_owned()
+    let paragraph = code.page().lines().skip(1).skip_while(|line| line.is_empty()).take_while(|line| !line.is_empty());
+    let text = paragraph.collect::<Vec<_>>().join(" ");
+    text.split_once(". ").map_or(text.as_str(), |(first, _)| first).trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
@@ -71,6 +72,17 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn a_code_is_told_in_a_whole_sentence() {
+        let told = "The flow's own Lua code raised an error that it did not handle, or called a function in a way that Lua \
+                    cannot carry out";
+        assert_eq!(summary(Code::FlowError), told);
+        for code in Code::ALL {
+            let page = code.page().replace('\n', " ");
+            assert!(page.contains(&format!("{}.", summary(*code))), "{}: {}", code.name(), summary(*code));
+        }
+    }
 
     #[test]
     fn each_word_is_there_once_and_none_is_a_code() {

@@ -13,6 +13,7 @@ use crate::pack::lock::Lockfile;
 use crate::pack::permission_items::describe_item;
 use crate::pack::resolve;
 use crate::pack::tree::{OverridingFile, PackTree};
+use crate::run::flow_cache::FlowCache;
 use crate::run::machine::Machine;
 use crate::run::session;
 
@@ -26,6 +27,9 @@ pub(super) struct FlowsArgs {
     json: bool,
 }
 
+/// The file of the cache that keeps the names and summaries of flows.
+const CACHE: &str = "flows.json";
+
 pub(super) fn run(machine: &Machine, args: &FlowsArgs) -> Result<Exit> {
     if let Some(wanted) = &args.flow {
         return one(machine, wanted, args.json);
@@ -34,13 +38,18 @@ pub(super) fn run(machine: &Machine, args: &FlowsArgs) -> Result<Exit> {
     let mut overridden = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
     let ejected = Ejected::read(&machine.workspace)?;
+    let mut cache = FlowCache::open(machine, CACHE);
     for located in resolve::all_flows(&machine.workspace, &machine.packs())? {
         let (source, full_name) = (located.source(), located.full_name());
         let origin = located.tree.origin(&machine.workspace);
         let unused = located.tree.unused_modules().to_vec();
         let tree = located.tree.clone();
-        let (name, summary) = match session::load(machine, located) {
-            Ok(flow) => (flow.manifest.name.clone(), flow.manifest.summary.clone()),
+        let listed = cache.of(&located, |located| {
+            let manifest = session::load(machine, located)?.manifest;
+            Ok((manifest.name, manifest.summary))
+        });
+        let (name, summary) = match listed {
+            Ok(listed) => listed,
             Err(failure) => ("(invalid)".to_owned(), failure.message),
         };
         let mut files = tree.reached_overriding()?;
@@ -61,6 +70,10 @@ pub(super) fn run(machine: &Machine, args: &FlowsArgs) -> Result<Exit> {
         };
         rows.push(vec![name.clone(), summary, format!("{source}{note}")]);
         overridden.push((name, tree, files, unused));
+    }
+    cache.keep();
+    if !args.json {
+        rows.insert(0, ["FLOW", "WHAT IT DOES", "FROM"].map(str::to_owned).to_vec());
     }
     output::table(&rows)?;
     if !args.json {

@@ -24,7 +24,7 @@ pub(super) struct InboxArgs {
 /// Answer a question of a run that waits, or is asking now: from any machine that has the store
 #[derive(Args)]
 pub(super) struct AnswerArgs {
-    /// The run's id, or a part of it that only one has
+    /// The run's id, a part of it that only one has, or `latest`
     run: String,
     /// The question's id, where several wait, and the answer: as it is typed at the terminal
     #[arg(required = true, num_args = 1..=2, value_names = ["ID", "VALUE"])]
@@ -34,7 +34,7 @@ pub(super) struct AnswerArgs {
 /// Cancel a run of the store, and those that it began: whoever is at it stops
 #[derive(Args)]
 pub(super) struct CancelArgs {
-    /// The run's id, or a part of it that only one has
+    /// The run's id, a part of it that only one has, or `latest`
     run: String,
 }
 
@@ -77,7 +77,9 @@ pub(super) fn inbox(machine: &Machine, args: &InboxArgs) -> Result<Exit> {
         let since = it.since.as_deref().map(|since| format!(", since {}", since.replace('T', " "))).unwrap_or_default();
         output::line(format!("{} ({}): {}{since}", line(&it.run), line(&it.flow), it.status))?;
         let asked = if id.is_empty() { String::new() } else { format!("[{}] ", line(id)) };
-        output::line(format!("  {asked}{}", excerpt(prompt)))?;
+        // Why a run waits is nietz's own sentence, and says what to do.
+        let shown = if it.question.is_some() { excerpt(prompt) } else { line(prompt).into_owned() };
+        output::line(format!("  {asked}{shown}"))?;
         if !options.is_empty() {
             output::line(format!("  {}", options.iter().map(|option| line(option)).collect::<Vec<_>>().join(" | ")))?;
         }
@@ -102,10 +104,9 @@ fn waiting(machine: &Machine) -> Result<Vec<Open>> {
                 why,
             };
             if run.status == "stuck" {
-                open.push(about(
-                    None,
-                    Some("delivered again and again, and no worker came to an end with it".to_owned()),
-                ));
+                let noted = listed.first().and_then(|why| why["prompt"].as_str()).map(str::to_owned);
+                let usual = || "delivered again and again, and no worker came to an end with it".to_owned();
+                open.push(about(None, Some(noted.unwrap_or_else(usual))));
                 continue;
             }
             for request in listed {

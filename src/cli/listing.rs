@@ -82,7 +82,7 @@ pub(super) fn personas(machine: &Machine, args: &PersonasArgs) -> Result<Exit> {
             }
         }
     }
-    print(&rows)
+    print(["PERSONA", "WHAT IT MINDS", "TAGS", "FROM"], rows)
 }
 
 /// A persona's file: its tree, and its path in it.
@@ -170,7 +170,7 @@ pub(super) fn quotes(machine: &Machine, args: &QuotesArgs) -> Result<Exit> {
             }
         }
     }
-    print(&rows)
+    print(["QUOTES", "HOW MANY, ABOUT WHAT", "FROM"], rows)
 }
 
 fn describe_origin(origin: &str, hidden: Option<String>) -> String {
@@ -180,8 +180,12 @@ fn describe_origin(origin: &str, hidden: Option<String>) -> String {
     }
 }
 
-fn print(rows: &[Vec<String>]) -> Result<Exit> {
-    output::table(rows)?;
+/// Prints what was found below what its columns are; nothing where nothing was.
+fn print<const N: usize>(head: [&str; N], mut rows: Vec<Vec<String>>) -> Result<Exit> {
+    if !rows.is_empty() {
+        rows.insert(0, head.map(str::to_owned).to_vec());
+    }
+    output::table(&rows)?;
     Ok(Exit::Done)
 }
 

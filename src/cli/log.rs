@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::cli::output;
 use crate::cli::recorded::RecordedEffect;
-use crate::engine::runs::Runs;
+use crate::engine::runs::{Runs, WHERE_RUNS_STAND};
 use crate::error::{Code, Exit, Failure, Result};
 use crate::journal::entries;
 use crate::model::budget::{self, Spent};
@@ -81,9 +81,7 @@ fn people(machine: &Machine, id: &str) -> Result<()> {
 /// Returns the run and the effect that are meant. A number alone that no run has in its name is a line of the newest run.
 fn meant<'a>(runs: &Runs, args: &'a LogArgs) -> Result<(String, Option<&'a str>)> {
     let newest = || {
-        runs.newest()?.ok_or_else(|| {
-            Failure::new(Code::RunNotFound, "there are no runs here").hint("`nietz flows` shows what can be run")
-        })
+        runs.newest()?.ok_or_else(|| Failure::new(Code::RunNotFound, "there are no runs here").hint(WHERE_RUNS_STAND))
     };
     match (&args.run, &args.effect) {
         (None, _) => Ok((newest()?, None)),

@@ -7,6 +7,7 @@
 mod acp;
 mod action;
 mod budget;
+mod child;
 mod commands;
 mod complete;
 mod columns;
@@ -83,9 +84,13 @@ use crate::run::project::Found;
 /// The smallest stack, in bytes, on which verbs run, whatever the user's limit (`ulimit -s`) gives the first thread.
 const STACK: usize = 8 << 20;
 
+/// What stands below the list of all commands, for whoever does not know one yet.
+const TO_BEGIN: &str = "To begin: `nietz run ask \"What could break?\" @FILE`, `nietz flows` for what else there is, `nietz new flow NAME` for \
+    one of your own, `nietz docs` for the reference, `nietz doctor` if something does not work.";
+
 /// Runs flows: structured conversations with language models, written in Lua as plain files
 #[derive(Parser)]
-#[command(name = "nietz", version, max_term_width = 100)]
+#[command(name = "nietz", version, max_term_width = 100, after_help = TO_BEGIN)]
 struct Cli {
     /// Work for this folder, instead of the nearest project from the current folder upwards
     #[arg(short = 'C', long, value_name = "FOLDER", global = true)]
@@ -143,6 +148,9 @@ enum Verb {
     Explain(explain::ExplainArgs),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
+    /// Do a run that another run begins as a part of its own
+    #[command(name = "__child", hide = true)]
+    Child,
     /// Serve the local model to the process that started this one
     #[cfg(feature = "local")]
     #[command(name = "__engine", hide = true)]
@@ -288,6 +296,7 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Doctor(args) => doctor::run(&machine, &args),
         Verb::Where(args) => r#where::run(&machine, &args),
         Verb::Explain(args) => explain::run(&machine, &args),
+        Verb::Child => child::run(&machine),
         #[cfg(feature = "local")]
         Verb::Engine => Ok(Exit::Done),
     };

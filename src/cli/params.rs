@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::cli::grants::with_grant_options;
 use crate::cli::texts::{self, TextReader};
-use crate::error::{Code, Failure, Result};
+use crate::error::{Code, Failure, Result, nearest};
 use crate::lua::manifest::{self, Manifest};
 use crate::model::attachment::ATTACH;
 use crate::model::param::{Param, ParamKind};
@@ -169,6 +169,43 @@ pub(super) fn values(
     }
     let takes_files = own.params.get(ATTACH).is_some_and(|param| param.kind == ParamKind::Attachment);
     texts.place_moved(takes_files, &mut params)?;
+    Ok(Value::Object(params))
+}
+
+/// Returns the params of a run that gets them as data: those that are missing have their defaults.
+pub(super) fn given(own: &manifest::FlowCommand, given: &Map<String, Value>) -> Result<Value> {
+    let usage = |message: String| Failure::new(Code::Usage, message);
+    if let Some(unknown) = given.keys().find(|name| !own.params.contains_key(*name)) {
+        let failure = usage(format!("there is no param `{}`", excerpt(unknown)));
+        return Err(match nearest(unknown, own.params.keys().map(String::as_str)) {
+            Some(near) => failure.hint(format!("did you mean `{near}`?")),
+            None => failure,
+        });
+    }
+    let mut params = Map::new();
+    for (name, param) in &own.params {
+        let refused = |why: String| usage(format!("{name}: {why}"));
+        let value = match given.get(name).filter(|value| !value.is_null()) {
+            Some(_) if param.kind == ParamKind::Attachment => {
+                return Err(refused("images and PDFs are not handed on to another run".to_owned()));
+            }
+            Some(Value::Array(items)) if param.many => {
+                check_count(name, param, items.len())?;
+                items.iter().try_for_each(|item| param.accepts(item)).map_err(refused)?;
+                Value::Array(items.clone())
+            }
+            // In Lua, an empty table is a list, too.
+            Some(Value::Object(none)) if param.many && none.is_empty() => Value::Array(Vec::new()),
+            Some(_) if param.many => return Err(refused("it is a list".to_owned())),
+            Some(value) => param.accepts(value).map(|()| value.clone()).map_err(refused)?,
+            None if param.kind == ParamKind::Attachment => continue,
+            None if param.required => return Err(refused("it is needed".to_owned())),
+            None if param.kind == ParamKind::Boolean => param.default.clone().unwrap_or(Value::Bool(false)),
+            None if param.many => param.default.clone().unwrap_or(Value::Array(Vec::new())),
+            None => param.default.clone().unwrap_or(Value::Null),
+        };
+        params.insert(name.clone(), value);
+    }
     Ok(Value::Object(params))
 }
 

@@ -7,6 +7,7 @@ use crate::cli::trust::overriding_files;
 use crate::error::{Exit, Failure, Result};
 use crate::host::Models;
 use crate::host::llm::{Client, catalogue_as_of};
+use crate::host::mcp::ServerConfig;
 use crate::host::notify::NotifyConfig;
 use crate::lua::limits::FlowLimits;
 use crate::model::budget::{Budget, Price};
@@ -29,6 +30,8 @@ struct Plan {
     command: Option<String>,
     /// The model of calls that name none, and why it was chosen.
     model: Option<Result<(String, String), Failure>>,
+    /// Where that model's provider is asked; absent for a model that runs on this machine.
+    address: Option<String>,
     /// The models that params name: the option, the word that was given, and the model that it means.
     named: Vec<(String, Result<String, Failure>)>,
     prices: Vec<(String, Option<Price>)>,
@@ -44,6 +47,8 @@ struct Plan {
     grants: Grants,
     /// Where notifications go.
     notify: String,
+    /// The MCP servers that it uses, and what each may do.
+    servers: Vec<(String, String)>,
     limits: FlowLimits,
     budget: Budget,
     settings: Vec<(String, String)>,
@@ -74,7 +79,12 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: b
     names.extend(aliases.iter().map(|(_, choice)| choice.model.clone()));
     names.sort();
     names.dedup();
+    let address = model.as_ref().and_then(|model| {
+        let (model, _) = model.as_ref().ok()?;
+        client.facts(Some(model)).ok()?.provider?.address
+    });
     let plan = Plan {
+        address,
         name: manifest.name.clone(),
         summary: manifest.summary.clone(),
         source: session.flow.located.source(),
@@ -97,6 +107,7 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: b
             .notify
             .as_ref()
             .map_or_else(|| "nowhere: your config.yaml has no `notify`".to_owned(), NotifyConfig::describe),
+        servers: manifest.permissions.mcp.iter().map(|name| (name.clone(), describe_server(machine, name))).collect(),
         limits: manifest.limits.unwrap_or_default(),
         budget: session.budget(machine, begin.budget),
         settings: session.settings(machine)?.into_iter().map(|(name, value)| (name, value.to_string())).collect(),
@@ -107,6 +118,11 @@ pub(super) fn show(session: &Session, machine: &Machine, begin: &NewRun, json: b
         false => output::table(&plan.rows())?,
     }
     Ok(Exit::Done)
+}
+
+fn describe_server(machine: &Machine, name: &str) -> String {
+    let missing = || "your config.yaml names no such server".to_owned();
+    machine.config.mcp.get(name).map_or_else(missing, ServerConfig::describe)
 }
 
 /// Returns the texts of a param: one, or those of a list.
@@ -188,6 +204,12 @@ impl Plan {
                 add("", command::describe_files(self.permissions.files_of_commands()));
             }
             Permission::Notify if declared => add("notify", format!("sends you notifications {}", self.notify)),
+            Permission::Mcp => {
+                let mut head = "MCP";
+                for (name, server) in &self.servers {
+                    add(std::mem::take(&mut head), format!("calls tools of {name}: {server}"));
+                }
+            }
             Permission::Files
             | Permission::GitRead
             | Permission::Git
@@ -202,6 +224,9 @@ impl Plan {
             None => add("models", "none: the flow does not declare that it calls models".to_owned()),
             Some(Ok((model, why))) => add("model", format!("{model} ({why})")),
             Some(Err(failure)) => add("model", format!("none: {}", failure.message)),
+        }
+        if let Some(address) = &self.address {
+            add("", format!("asked at {address}"));
         }
         for (option, model) in &self.named {
             match model {
@@ -231,13 +256,14 @@ impl Plan {
         let map = |pairs: &[(String, String)]| -> Value { pairs.iter().cloned().collect() };
         json!({
             "flow": self.name, "summary": self.summary, "source": self.source, "command": self.command,
-            "model": model, "named_models": self.named.iter().map(|(option, model)| match model {
+            "model": model, "address": self.address, "named_models": self.named.iter().map(|(option, model)| match model {
                 Ok(model) => json!({ "option": option, "model": model }),
                 Err(failure) => json!({ "option": option, "failure": failure }),
             }).collect::<Vec<_>>(), "effort": self.effort, "aliases": aliases, "documents": map(&self.documents), "everywhere": self.everywhere,
             "prices": self.prices.iter().map(|(model, price)| (model.clone(), json!(price))).collect::<Value>(),
             "files": self.permissions.files, "git": self.permissions.git, "commands": self.permissions.commands(),
             "files_of_commands": self.permissions.files_of_commands(), "grants": self.grants, "notify": self.permissions.notify.then_some(&self.notify),
+            "mcp": map(&self.servers),
             "limits": { "seconds": self.limits.seconds, "megabytes": self.limits.megabytes },
             "budget": self.budget.bounded(), "settings": map(&self.settings), "overrides": self.overriding,
         })

@@ -34,7 +34,7 @@ pub(super) fn queue(
     // What is told until then is not missed.
     let listening =
         terms.wait.then(|| server.connection.listen(std::slice::from_ref(&server.workspace()?.channel))).transpose()?;
-    let run = session.enqueue(machine, server, begin, &process.person, &QueueTerms { tag, at })?;
+    let run = session.enqueue(machine, server, begin, &process.person, &QueueTerms { tag, at, parent: None })?;
     if front.json {
         output::json(&json!({ "v": 1, "type": "queued", "run": run }))?;
     } else {
@@ -62,7 +62,7 @@ fn wait(
             "done" | "failed" | "cancelled" => return over(machine, run, &found.status, &found.summary, json),
             status => {
                 let questions: Vec<serde_json::Value> = serde_json::from_str(&found.questions).unwrap_or_default();
-                for question in &questions {
+                for question in questions.iter().filter(|question| question["key"] != "") {
                     let text = |name: &str| question[name].as_str().unwrap_or_default().to_owned();
                     if told.insert(text("key")) {
                         let (id, prompt) = (text("id"), text("prompt"));
@@ -74,7 +74,9 @@ fn wait(
                     }
                 }
                 if status == "stuck" && told.insert(status.to_owned()) {
-                    output::print_status(&format!("{run} is stuck: no worker came to an end with it\n"));
+                    let noted = questions.first().and_then(|why| why["prompt"].as_str());
+                    let why = noted.unwrap_or("no worker came to an end with it");
+                    output::print_status(&format!("{run} is stuck: {}\n", excerpt(why)));
                 }
             }
         }

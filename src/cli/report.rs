@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::cli::output;
 use crate::disk::temp_file::TempFile;
+use crate::engine::runs::WHERE_RUNS_STAND;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::report::{self, Form, OwnPart, RunHistory};
 use crate::run::machine::Machine;
@@ -66,9 +67,9 @@ fn journal(machine: &Machine, wanted: Option<&str>) -> Result<PathBuf> {
     let id = match wanted {
         Some(path) if path.ends_with(".jsonl") && Path::new(path).is_file() => return Ok(PathBuf::from(path)),
         Some(wanted) => runs.find(Some(wanted))?,
-        None => runs.newest()?.ok_or_else(|| {
-            Failure::new(Code::RunNotFound, "there are no runs here").hint("`nietz flows` shows what can be run")
-        })?,
+        None => runs
+            .newest()?
+            .ok_or_else(|| Failure::new(Code::RunNotFound, "there are no runs here").hint(WHERE_RUNS_STAND))?,
     };
     runs.journal(&id)
 }

@@ -46,6 +46,52 @@ pub(super) fn run(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
     if machine.team().process().is_some_and(|process| process.given.is_some()) {
         let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
     }
+    let done = resume(machine, args);
+    #[cfg(feature = "postgres")]
+    if let Err(failure) = &done {
+        put_aside(machine, failure);
+    }
+    done
+}
+
+/// Tells the store why a run that was taken from its queue cannot be done: for good, where it would fail in the same way anywhere.
+#[cfg(feature = "postgres")]
+fn put_aside(machine: &Machine, failure: &Failure) {
+    let Ok((server, process)) = machine.team().needed("a worker") else { return };
+    let Some(given) = process.given else { return };
+    // These are about the store and who holds the run, or about this moment.
+    let passes = matches!(
+        failure.code,
+        Code::StoreUnreachable
+            | Code::RunTaken
+            | Code::RunCancelled
+            | Code::RunOver
+            | Code::RunBusy
+            | Code::Interrupted
+    );
+    if passes {
+        return;
+    }
+    let everywhere = matches!(
+        failure.code,
+        Code::FolderUntrusted
+            | Code::PackUntrusted
+            | Code::PermissionRefused
+            | Code::RunForeign
+            | Code::FlowInvalid
+            | Code::JournalBroken
+            | Code::JournalVersion
+            | Code::Usage
+    );
+    let mut why = format!("{}: {}", failure.code.name(), failure.message);
+    if let Some(hint) = &failure.hint {
+        why = format!("{why}; {hint}");
+    }
+    // Where the store cannot be told, the run is delivered again.
+    let _ = server.put_aside(given, &machine.redactor().text(&why), everywhere);
+}
+
+fn resume(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
     let runs = machine.runs();
     let id = runs.find(args.run.as_deref())?;
     #[cfg(feature = "postgres")]

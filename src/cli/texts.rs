@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::cli::output;
 use crate::disk::{self, Links};
-use crate::error::{Code, Failure, Result};
+use crate::error::{Code, Failure, Result, nearest};
 use crate::model::attachment::{ATTACH, AttachedFile};
 use crate::model::command::placeholder;
 use crate::model::media;
@@ -75,12 +75,18 @@ impl TextReader {
             }
             Some(path) => {
                 let read = disk::read(Path::new(path), Links::All, LONGEST).map_err(|failure| {
+                    let is_closed = failure.hint.is_some();
                     let failure = unread(failure);
-                    failure.hint("`-` reads a pipe; a text has 50 MB at most")
+                    match is_closed {
+                        true => failure.hint("make it readable for you, or name another file"),
+                        false => failure.hint("`-` reads a pipe; a text has 50 MB at most"),
+                    }
                 })?;
                 let bytes = read.ok_or_else(|| {
+                    let near = neighbour(path).map(|near| format!("did you mean {}? ", shell(&format!("@{near}"))));
                     Failure::new(Code::Usage, format!("{param}: there is no file {}", excerpt(path))).hint(format!(
-                        "words that begin with `@` are written `\\@`: {}",
+                        "{}words that begin with `@` are written `\\@`: {}",
+                        near.unwrap_or_default(),
                         shell(&format!("\\{}", excerpt(word)))
                     ))
                 })?;
@@ -225,6 +231,19 @@ fn unescaped(word: &str) -> &str {
         true => &word[1..],
         false => word,
     }
+}
+
+/// The most names of a folder that a misspelt one is compared with.
+const MOST_NAMES: usize = 1000;
+
+/// Returns the file beside a path that is not there which was most likely meant.
+fn neighbour(path: &str) -> Option<String> {
+    let (folder, name) = path.rsplit_once('/').map_or((".", path), |(folder, name)| (folder, name));
+    let entries = std::fs::read_dir(if folder.is_empty() { "/" } else { folder }).ok()?;
+    let names = entries.take(MOST_NAMES).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names: Vec<String> = names.collect();
+    let near = nearest(name, names.iter().map(String::as_str))?;
+    Some(path[..path.len() - name.len()].to_owned() + near)
 }
 
 fn megabytes(bytes: u64) -> String {

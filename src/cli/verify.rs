@@ -22,7 +22,7 @@ use crate::store::postgres::Server;
 /// Hold what a run wrote against its journal: the chain of its lines, each row that was appended, each document
 #[derive(Args)]
 pub(super) struct VerifyArgs {
-    /// The run's id, or a part of it that only one has
+    /// The run's id, a part of it that only one has, or `latest`
     run: String,
     /// One JSON object
     #[arg(long)]

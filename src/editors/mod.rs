@@ -6,8 +6,10 @@
 //! `transcript` is what was said so far. Nothing here can grant a run anything: that is the command line's and the user's.
 
 mod acp;
+mod collections;
 mod form;
 mod install;
+mod lines;
 mod mcp;
 mod offer;
 mod offers;
@@ -16,6 +18,6 @@ mod transcript;
 
 pub(crate) use acp::{AcpOptions, InFolder, serve as serve_acp};
 pub(crate) use install::{Change, EditorClient, Scope};
-pub(crate) use mcp::{McpOptions, McpServer};
+pub(crate) use mcp::{HttpListener, McpOptions, McpServer};
 pub(crate) use offers::{Offers, find};
 pub(crate) use supervisor::{Place, Supervisor};

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::editors::collections::OfferedCollection;
 use crate::error::nearest;
 use crate::lua::manifest::{FlowCommand, Manifest};
 use crate::model::command::placeholder;
@@ -36,8 +37,10 @@ pub(crate) struct Offer {
     pub typed: BTreeSet<String>,
     /// Whether it changes anything but its own documents.
     pub works: bool,
-    /// Whether it has documents of its own.
-    pub writes: bool,
+    /// Its documents.
+    pub collections: Vec<OfferedCollection>,
+    /// What params can be, of those that name a persona by its tag: the personas that had it.
+    pub personas: BTreeMap<String, Vec<String>>,
 }
 
 /// What one command of a flow takes.
@@ -70,7 +73,7 @@ impl Offer {
     /// Returns the offer of a flow; who offers it adds the names.
     pub(crate) fn of(manifest: &Manifest, asks: Vec<String>, origin: String) -> Offer {
         let typed = manifest.permissions.typed();
-        let works = [Permission::Git, Permission::Exec, Permission::Notify];
+        let works = [Permission::Git, Permission::Exec, Permission::Notify, Permission::Mcp];
         Offer {
             name: String::new(),
             flow: manifest.name.clone(),
@@ -82,7 +85,8 @@ impl Offer {
             commands: manifest.commands.iter().map(|(name, own)| (name.clone(), own.into())).collect(),
             typed: typed.iter().filter_map(|grant| placeholder(grant)).map(str::to_owned).collect(),
             works: works.into_iter().any(|permission| manifest.permissions.declares(permission)),
-            writes: !manifest.collections.is_empty(),
+            collections: manifest.collections.values().map(|own| (&own.collection).into()).collect(),
+            personas: BTreeMap::new(),
         }
     }
 
@@ -191,6 +195,16 @@ impl Offer {
             let known: Vec<&str> = self.commands.keys().map(String::as_str).collect();
             format!("{} has no command `{}`; it has {}", self.flow, excerpt(named), known.join(", "))
         })
+    }
+
+    /// Returns the params among arguments whose texts are run as commands, each with its text.
+    pub(crate) fn commands_in(&self, arguments: &Map<String, Value>) -> Vec<(String, String)> {
+        let typed = arguments.iter().filter(|(name, _)| self.typed.contains(*name));
+        let texts = |value: &Value| match value {
+            Value::Array(items) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            one => Vec::from_iter(one.as_str().map(str::to_owned)),
+        };
+        typed.flat_map(|(name, value)| texts(value).into_iter().map(|text| (name.clone(), text))).collect()
     }
 
     /// Returns the words behind `nietz run` for these arguments. Nothing in them can become an option, a file or a command that
@@ -342,7 +356,8 @@ mod tests {
             commands: [("list".into(), command(json!({ "since": { "type": "string" } })))].into(),
             typed: ["test".into()].into(),
             works: false,
-            writes: false,
+            collections: Vec::new(),
+            personas: std::collections::BTreeMap::new(),
         }
     }
 

@@ -3,37 +3,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
-use crate::disk::temp_file::TempFile;
-use crate::disk::{self, Links};
 use crate::editors::offer::Offer;
 use crate::error::{Code, Failure, Result};
-use crate::model::digest::Digest;
-use crate::model::effect::Sources;
+use crate::lua::manifest::Manifest;
 use crate::model::text::excerpt;
 use crate::pack::permission_items::{describe_item, items};
+use crate::pack::persona::Personas;
 use crate::pack::resolve::{self, ResolvedFlow};
 use crate::pack::tree::Root;
 use crate::pack::trust::{Trust, folder_name};
+use crate::run::flow_cache::FlowCache;
 use crate::run::machine::Machine;
 use crate::run::session;
 
-/// The largest cache, in bytes.
-const LARGEST: u64 = 32 << 20;
-
-/// What was read of flows before, by their sources. A flow is read again when any of its files has changed.
-#[derive(Default, Serialize, Deserialize)]
-struct OfferCache {
-    version: String,
-    flows: BTreeMap<String, CachedOffer>,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-struct CachedOffer {
-    sources: Sources,
-    offer: Offer,
-}
+/// The file of the cache that keeps what flows offer.
+const CACHE: &str = "offers.json";
 
 /// The flows that are offered, and why others could not be read.
 pub(crate) struct Offers {
@@ -48,41 +32,26 @@ pub(crate) struct Offers {
 /// `flow-not-found` if one of the names is no flow that is offered, and those of what the user trusts.
 pub(crate) fn find(machine: &Machine, only: &[String]) -> Result<Offers> {
     let trust = machine.trust().read()?;
-    let path = machine.offers();
-    let version = format!("{} {}", Machine::version(), built(machine));
-    let before = read(&path).filter(|cache| cache.version == version).unwrap_or_default();
-    let mut cache = OfferCache { version, flows: BTreeMap::new() };
+    let mut cache = FlowCache::open(machine, CACHE);
     let mut found = Offers { offers: Vec::new(), unread: Vec::new() };
-    let (mut names, mut changed) = (BTreeSet::new(), false);
+    let mut names = BTreeSet::new();
     for located in resolve::all_flows(&machine.workspace, &machine.packs())? {
         if !is_trusted(&trust, &located) {
             continue;
         }
-        let source = located.source();
-        let known = before.flows.get(&source).filter(|cached| is_same(&located, &cached.sources));
-        let cached = match known {
-            Some(cached) => cached.clone(),
-            None => match load(machine, &located) {
-                Ok(cached) => {
-                    changed = true;
-                    cached
-                }
-                Err(failure) => {
-                    found.unread.push(failure);
-                    continue;
-                }
-            },
+        let offer: Offer = match cache.of(&located, |located| load(machine, located)) {
+            Ok(offer) => offer,
+            Err(failure) => {
+                found.unread.push(failure);
+                continue;
+            }
         };
-        cache.flows.insert(source.clone(), cached.clone());
         let full_name = located.full_name();
-        let name = name_for(&cached.offer.flow, full_name.as_deref(), &names);
+        let name = name_for(&offer.flow, full_name.as_deref(), &names);
         names.insert(name.clone());
-        found.offers.push(Offer { name, wanted: full_name.unwrap_or(source), ..cached.offer });
+        found.offers.push(Offer { name, wanted: full_name.unwrap_or_else(|| located.source()), ..offer });
     }
-    if changed {
-        // Without a cache the flows are read again next time.
-        let _ = serde_json::to_vec(&cache).map(|bytes| keep(&path, &bytes));
-    }
+    cache.keep();
     if let Some(unknown) = only.iter().find(|name| !found.offers.iter().any(|offer| offer.is_called(name))) {
         let known: Vec<&str> = found.offers.iter().map(|offer| offer.name.as_str()).collect();
         let message = format!("`{}` is no flow that is offered here", excerpt(unknown));
@@ -125,40 +94,46 @@ fn is_trusted(trust: &Trust, located: &ResolvedFlow) -> bool {
     }
 }
 
-fn is_same(located: &ResolvedFlow, sources: &Sources) -> bool {
-    sources.iter().all(|(path, digest)| {
-        let text = located.tree.text(path).ok().flatten();
-        text.is_some_and(|text| Digest::of(text.as_bytes()).to_string() == *digest)
-    })
-}
-
-fn load(machine: &Machine, located: &ResolvedFlow) -> Result<CachedOffer> {
-    let again = ResolvedFlow { tree: located.tree.clone(), path: located.path.clone() };
-    let flow = session::load(machine, again)?;
+fn load(machine: &Machine, located: ResolvedFlow) -> Result<Offer> {
+    let origin = located.tree.origin(&machine.workspace);
+    let flow = session::load(machine, located)?;
     let manifest = &flow.manifest;
     let collections = manifest.collections.values();
     let paths = collections.map(|own| (own.collection.path.as_str(), own.collection.everywhere));
     let asks = items(&manifest.permissions, paths).iter().map(|item| describe_item(item)).collect();
-    let origin = located.tree.origin(&machine.workspace);
-    Ok(CachedOffer { offer: Offer::of(manifest, asks, origin), sources: located.tree.digests() })
+    let personas = personas(machine, manifest);
+    Ok(Offer { personas, ..Offer::of(manifest, asks, origin) })
 }
 
-/// Returns what tells one build of this program from another.
-fn built(machine: &Machine) -> String {
-    let metadata = machine.program.as_ref().and_then(|path| path.metadata().ok());
-    let made = metadata.as_ref().and_then(|found| found.modified().ok());
-    let since = made.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok()).unwrap_or_default();
-    format!("{}-{}", metadata.map_or(0, |found| found.len()), since.as_nanos())
-}
-
-fn read(path: &std::path::Path) -> Option<OfferCache> {
-    let bytes = disk::read(path, Links::NotLast, LARGEST).ok().flatten()?;
-    serde_json::from_slice(&bytes).ok()
-}
-
-fn keep(path: &std::path::Path, bytes: &[u8]) -> Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| Failure::io(folder, "make", &error))?;
+/// Returns, for each param that has the name of a tag of personas, those that have it.
+fn personas(machine: &Machine, manifest: &Manifest) -> BTreeMap<String, Vec<String>> {
+    let tags: Vec<&String> = manifest.personas.keys().filter(|tag| manifest.main.params.contains_key(*tag)).collect();
+    if tags.is_empty() {
+        return BTreeMap::new();
     }
-    TempFile::with_mode(path, bytes, 0o600)?.publish(path)
+    // They are only suggested: a persona that cannot be read is none here.
+    let all = machine.trees().and_then(|trees| Personas::new(trees).list()).unwrap_or_default();
+    let with = |tag: &String| all.iter().filter(|own| own.tags.contains(tag)).map(|own| own.slug.clone()).collect();
+    tags.into_iter().map(|tag| (tag.clone(), with(tag))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::name_for;
+
+    #[test]
+    fn flows_of_the_same_name_are_told_apart_by_their_packs() {
+        let mut taken = BTreeSet::new();
+        let mut name = |flow: &str, full: Option<&str>| {
+            let name = name_for(flow, full, &taken);
+            taken.insert(name.clone());
+            name
+        };
+        assert_eq!(name("review", Some("ours/review")), "review");
+        assert_eq!(name("review", Some("theirs/review")), "theirs_review");
+        assert_eq!(name("review", Some("theirs/review")), "theirs_review_");
+        assert_eq!(name("review", None), "review_");
+    }
 }

@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::model::text::clean;
 
+/// How much of a text that is still written is told, in letters.
+const END: usize = 80;
+
 /// What was said and not taken yet, and what the run is doing now.
 #[derive(Default)]
 pub(crate) struct Transcript {
@@ -76,12 +79,25 @@ impl Transcript {
 
     /// Returns what the run is doing now, in one line, and how far it is.
     pub(crate) fn doing(&self) -> (String, Option<(u64, u64)>) {
-        let speaking = self.streams.values().map(|(label, _)| label.as_str()).find(|label| !label.is_empty());
+        let speaking = self.streams.values().find(|(label, _)| !label.is_empty());
+        let speaking = speaking.map(|(label, text)| match end(text) {
+            end if end.is_empty() => label.clone(),
+            end => format!("{label}: {end}"),
+        });
         let status = self.status.lines().next().unwrap_or_default();
         let progress = self.progress.as_ref();
         let counted = progress.map(|(label, done, total)| format!("{label} {done}/{total}")).unwrap_or_default();
-        let parts = [status, counted.as_str(), speaking.unwrap_or_default()];
+        let parts = [status, counted.as_str(), speaking.as_deref().unwrap_or_default()];
         let line = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
         (line, progress.map(|(_, done, total)| (*done, *total)))
+    }
+}
+
+/// Returns the end of a text that is still written, in one line.
+fn end(text: &str) -> String {
+    let line = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().rev().nth(END) {
+        Some((at, _)) => format!("…{}", &line[at..]),
+        None => line,
     }
 }

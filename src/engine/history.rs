@@ -266,7 +266,7 @@ impl History {
         };
         for key in process.failures.iter().filter(|failure| nothing_followed(failure)).map(|(key, _)| *key) {
             // The user was not told of the doubt and cannot have decided: the command stays in doubt.
-            let in_doubt = |failure: &Failure| failure.code == Code::CommandInDoubt && !void.contains(&key);
+            let in_doubt = |failure: &Failure| failure.code.is_in_doubt() && !void.contains(&key);
             if matches!(self.outcomes.get(&key), Some((_, StoredOutcome::Failed(failure))) if in_doubt(failure)) {
                 self.unfinished.insert(key, Some(Value::Object(serde_json::Map::new())));
             }

@@ -18,6 +18,9 @@ pub(super) fn check_permitted(effect: &Effect, permissions: &Permissions, reads_
     if let Some(missing) = effect.facts().required_permissions().iter().find(|needed| !permissions.declares(**needed)) {
         return Err(missing.undeclared_failure());
     }
+    if let Effect::Mcp(op) = effect {
+        return check_server(op.server(), &permissions.mcp);
+    }
     let Effect::Exec(command) = effect else { return Ok(()) };
     let commands = permissions.commands();
     if command.run.is_granted(commands) {
@@ -37,4 +40,15 @@ pub(super) fn check_permitted(effect: &Effect, permissions: &Permissions, reads_
     let shown = excerpt(&command.run.display_text());
     Err(Failure::new(Code::PermissionRefused, format!("the command `{shown}` is not allowed"))
         .hint(format!("allowed: {allowed}")))
+}
+
+/// Refuses a server that the manifest does not name.
+fn check_server(server: &str, declared: &[String]) -> Result<()> {
+    if declared.iter().any(|name| name == server) {
+        return Ok(());
+    }
+    let shown = excerpt(server);
+    let names = declared.iter().map(|name| format!("`{}`", excerpt(name))).collect::<Vec<_>>().join(", ");
+    Err(Failure::new(Code::PermissionRefused, format!("the flow's manifest does not name the MCP server `{shown}`"))
+        .hint(format!("it names {names}: add `{shown}` to permissions.mcp")))
 }

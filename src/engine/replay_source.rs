@@ -39,6 +39,8 @@ pub struct ReplaySource {
     /// Whether a missing effect is an error instead of being performed.
     exclusive: bool,
     replayed: HashSet<EffectKey>,
+    /// What the flow asked for and the journal does not have, where that is only to be told.
+    missed: Option<Vec<Failure>>,
 }
 
 /// A request that the journal has recorded.
@@ -58,7 +60,14 @@ impl ReplaySource {
     /// As [`History::read`].
     pub fn new(path: &Path, mode: ReplayMode) -> Result<ReplaySource> {
         let history = History::read_as_it_was(path)?;
-        Ok(ReplaySource { path: path.to_owned(), history, mode, exclusive: false, replayed: HashSet::new() })
+        Ok(ReplaySource {
+            path: path.to_owned(),
+            history,
+            mode,
+            exclusive: false,
+            replayed: HashSet::new(),
+            missed: None,
+        })
     }
 
     /// Opens the run that another is forked from. The failures that it ended with are tried
@@ -76,6 +85,7 @@ impl ReplaySource {
             mode: ReplayMode::Everything,
             exclusive: false,
             replayed: HashSet::new(),
+            missed: None,
         })
     }
 
@@ -86,6 +96,29 @@ impl ReplaySource {
     /// As [`History::read`].
     pub fn cassette(path: &Path) -> Result<ReplaySource> {
         Ok(ReplaySource { exclusive: true, ..ReplaySource::new(path, ReplayMode::Everything)? })
+    }
+
+    /// Performs nothing, as a cassette: what the flow asks for and the journal does not have is noted, and waited for as for an
+    /// answer that nobody gives, while tasks beside it go on.
+    pub fn to_plan(self) -> ReplaySource {
+        ReplaySource { exclusive: true, missed: Some(Vec::new()), ..self }
+    }
+
+    /// Returns what was noted of effects that the journal does not have.
+    pub fn missed(&self) -> &[Failure] {
+        self.missed.as_deref().unwrap_or_default()
+    }
+
+    /// Notes an effect that the journal does not have. Returns the failure that its task waits with.
+    ///
+    /// # Errors
+    ///
+    /// The missing effect itself, where it is not to be waited for.
+    pub(super) fn miss(&mut self, kind: &str, scope: &str, request: &Value) -> Result<Failure> {
+        let failure = self.describe_miss(kind, scope, request)?;
+        let Some(missed) = &mut self.missed else { return Err(failure) };
+        missed.push(failure);
+        Ok(Failure::new(Code::AnswerMissing, "it is not recorded"))
     }
 
     /// Tells whether effects of this class may come from this replay source only.
@@ -209,6 +242,7 @@ impl ReplaySource {
                 _ if self.replayed.contains(&twin.key) => {
                     format!("line {} has the same request; it is recorded {count}×, and asked for once more", twin.seq)
                 }
+                _ if !self.history.has(twin.key) => format!("line {} is done anew", twin.seq),
                 _ => format!("line {} has the same request, made when other things had been changed before", twin.seq),
             }));
         }

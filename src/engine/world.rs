@@ -12,20 +12,23 @@ use tokio::time::Instant;
 
 use crate::error::{Code, Failure, Result};
 use crate::host::attachments::AttachmentStore;
+use crate::host::children::Children;
 use crate::host::documents::Store;
 use crate::host::documents::perform::DocumentOutcome;
 use crate::host::exec::Commands;
 use crate::host::files::Files;
 use crate::host::git::Repository;
+use crate::host::mcp::McpServers;
 use crate::host::notify::Notifier;
 use crate::host::{CallEvent, FrontEnd, Models};
 use crate::journal::key::EffectKey;
-use crate::model::chat::{ChatReply, ChatRequest, Usage};
+use crate::model::chat::{ChatReply, ChatRequest, Retry, Usage};
 use crate::model::collection::Collection;
 use crate::model::command::ExecCommand;
 use crate::model::digest::Digest;
 use crate::model::effect::chat::{CallDisplay, Chat};
 use crate::model::effect::documents::DocumentOp;
+use crate::model::effect::mcp::McpOp;
 use crate::model::effect::notify::Notification;
 use crate::model::effect::time::TimeOp;
 use crate::model::effect::ui::UiOp;
@@ -43,7 +46,8 @@ impl Heartbeat {
         Heartbeat(Rc::new(Cell::new(Instant::now())))
     }
 
-    fn beat(&self) {
+    /// Notes a sign of life.
+    pub fn beat(&self) {
         self.0.set(Instant::now());
     }
 
@@ -82,6 +86,8 @@ pub struct World {
     pub repository: Repository,
     pub commands: Commands,
     pub notifier: Notifier,
+    pub servers: McpServers,
+    pub children: Children,
     /// Milliseconds since 1970.
     pub now: Box<dyn Fn() -> u64>,
 }
@@ -139,7 +145,9 @@ impl World {
             | Effect::Git(_)
             | Effect::Worktree(_)
             | Effect::Exec(_)
-            | Effect::Notify(_) => None,
+            | Effect::Mcp(_)
+            | Effect::Notify(_)
+            | Effect::Spawn(_) => None,
         }
     }
 
@@ -178,7 +186,9 @@ impl World {
             | Effect::Chat(_)
             | Effect::Files(_)
             | Effect::Exec(_)
-            | Effect::Notify(_) => Ok(json!({})),
+            | Effect::Mcp(_)
+            | Effect::Notify(_)
+            | Effect::Spawn(_) => Ok(json!({})),
         }
     }
 
@@ -189,12 +199,14 @@ impl World {
             Effect::Git(op) => outcome(self.repository.probe(op, &read(prepared)?)),
             Effect::Worktree(worktree) => outcome(self.repository.probe_in(worktree, &read(prepared)?)),
             Effect::Exec(command) if !command.repeatable => Some(Err(in_doubt(command))),
+            Effect::Mcp(op) => op.in_doubt().map(Err),
             Effect::Exec(_)
             | Effect::Time(_)
             | Effect::Ui(_)
             | Effect::Chat(_)
             | Effect::Files(_)
-            | Effect::Notify(_) => None,
+            | Effect::Notify(_)
+            | Effect::Spawn(_) => None,
         }
     }
 
@@ -213,7 +225,9 @@ impl World {
             | Effect::Git(_)
             | Effect::Worktree(_)
             | Effect::Exec(_)
-            | Effect::Notify(_) => Ok(()),
+            | Effect::Mcp(_)
+            | Effect::Notify(_)
+            | Effect::Spawn(_) => Ok(()),
         }
     }
 
@@ -262,7 +276,10 @@ impl World {
             Effect::Exec(command) => async move { world.command(&command, key, &heartbeat).await }.boxed_local(),
             Effect::Documents(op) => async move { world.document(op, again) }.boxed_local(),
             Effect::Notify(notification) => async move { world.notify(&notification, key, seed).await }.boxed_local(),
-            Effect::Time(_)
+            Effect::Mcp(op) => async move { world.ask_server(&op, &heartbeat).await }.boxed_local(),
+            // The gate has what a child may use.
+            Effect::Spawn(_)
+            | Effect::Time(_)
             | Effect::Ui(UiOp::Say { .. } | UiOp::Status { .. } | UiOp::Progress { .. } | UiOp::Attended) => {
                 ready(Err(Failure::new(Code::Internal, "this effect does not wait"))).boxed_local()
             }
@@ -286,6 +303,14 @@ impl World {
         Ok(plain(&ran))
     }
 
+    async fn ask_server(&self, op: &McpOp, heartbeat: &Heartbeat) -> Result<Value> {
+        let done = self.servers.perform(op, &|| heartbeat.beat()).await;
+        for text in self.servers.remarks() {
+            self.front.show(&Event::Notice { text });
+        }
+        done.map(|done| plain(&done))
+    }
+
     async fn chat(
         &self,
         request: ChatRequest,
@@ -304,6 +329,8 @@ impl World {
         if self.details {
             self.front.show(&Event::CallSent { call: call.clone(), request: Box::new(request.clone()) });
         }
+        let began = Instant::now();
+        let mut retries = Vec::new();
         let mut report = |event: CallEvent<'_>| {
             self.front.show(&match event {
                 CallEvent::Alive => return heartbeat.beat(),
@@ -317,12 +344,15 @@ impl World {
                 }
                 CallEvent::Notice(text) => Event::Notice { text: text.to_owned() },
                 CallEvent::Retry { attempt, reason, wait_ms } => {
+                    let after_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    retries.push(Retry { after_ms, wait_ms, reason: reason.to_owned() });
                     Event::CallRetried { call: call.clone(), attempt, reason: reason.to_owned(), wait_ms }
                 }
             });
         };
         let mut reply = self.models.chat(&request, &mut report).await;
         if let Ok(reply) = &mut reply {
+            reply.retries = retries;
             let price = self.models.price(&request.model);
             // A cost that the provider tells is the true one.
             reply.cost = reply.cost.or(price.map(|price| price.of(reply.usage)));

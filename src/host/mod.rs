@@ -2,6 +2,7 @@
 //! journal.
 
 pub(crate) mod attachments;
+pub mod children;
 mod confined;
 pub mod documents;
 pub(crate) mod exec;
@@ -12,10 +13,12 @@ mod globs;
 mod grep;
 pub mod keys;
 pub mod llm;
+pub mod mcp;
 pub(crate) mod network;
 pub mod notify;
 pub(crate) mod path;
 pub(crate) mod place;
+mod rpc;
 pub(crate) mod secret;
 mod sweep;
 pub(crate) mod telemetry;

@@ -4,6 +4,7 @@
 //! together. Those of the user's variables and of the system are added when a certificate needs them.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -195,6 +196,32 @@ fn shown(address: &str) -> String {
         Some((scheme, host, None)) => format!("{scheme}://{host}"),
         None => "an address".to_owned(),
     }
+}
+
+/// Returns an address that may be written to: by a secret channel, or on this machine.
+///
+/// # Errors
+///
+/// Why it is none.
+pub(in crate::host) fn safe_address(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("a user or password in it would be sent unseen: a key of its own is the way".to_owned());
+    }
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let is_here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if is_here => Ok(url),
+        "http" => Err("http goes to this machine only (127.0.0.1, localhost); use https".to_owned()),
+        _ => Err("it must begin with https://".to_owned()),
+    }
+}
+
+/// Returns the part of an address that messages show.
+pub(in crate::host) fn place(url: &Url) -> String {
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default())
 }
 
 /// Trusts what the public web trusts, and what the user's variables and system do.

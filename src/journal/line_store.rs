@@ -73,6 +73,8 @@ pub struct Ending {
     pub status: EndStatus,
     /// The requests of questions that have no answer yet, each with the `key` of its effect.
     pub questions: Vec<Value>,
+    /// The runs that it began and that are not over.
+    pub awaits: Vec<String>,
     /// Why, if it is not done.
     pub code: Option<Code>,
 }

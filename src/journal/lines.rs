@@ -134,6 +134,9 @@ pub struct OpenRecord {
     /// The run that this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<Fork>,
+    /// The run that began this one as a part of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<Parent>,
     /// Members that this version does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
@@ -145,6 +148,17 @@ pub struct Fork {
     pub run: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
+}
+
+/// The run that began another one as a part of its own: its name, the key of the effect, and the permissions that bound it, as
+/// manifests have them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parent {
+    pub run: String,
+    pub key: String,
+    pub permissions: Map<String, Value>,
+    /// The trace of both, in hex digits.
+    pub trace: String,
 }
 
 /// The run was resumed by another process.

@@ -323,6 +323,20 @@ pub struct ChatReply {
     /// What earlier attempts without a reply used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
+    /// The attempts that failed before this reply, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retries: Vec<Retry>,
+}
+
+/// A failed attempt of a call, after which it was made again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retry {
+    /// When the attempt had failed, in milliseconds since the call began.
+    pub after_ms: u64,
+    /// How long the call waited then, in milliseconds.
+    pub wait_ms: u64,
+    pub reason: String,
 }
 
 /// Counts of tokens, as the provider reports them.

@@ -5,6 +5,7 @@ pub(crate) mod brings;
 pub mod budget;
 pub(crate) mod canonical;
 pub mod chat;
+pub mod child;
 pub mod choice;
 pub mod collection;
 pub mod command;

@@ -26,6 +26,8 @@ pub struct Permissions {
     pub exec_read: Vec<String>,
     /// Notifications, in the way that the user's own configuration names.
     pub notify: bool,
+    /// MCP servers, by the names that the user's own configuration gives them.
+    pub mcp: Vec<String>,
     /// The commands of a run: those of `exec`, with the user's values in place of `{param}`.
     #[serde(skip)]
     pub(crate) given_commands: Option<Vec<String>>,
@@ -45,6 +47,7 @@ impl Permissions {
             Permission::Exec => !self.exec.is_empty(),
             Permission::ExecRead => !self.exec_read.is_empty(),
             Permission::Notify => self.notify,
+            Permission::Mcp => !self.mcp.is_empty(),
         }
     }
 
@@ -119,6 +122,7 @@ pub enum Permission {
     Exec,
     ExecRead,
     Notify,
+    Mcp,
 }
 
 /// A row of the table.
@@ -234,6 +238,14 @@ const TABLE: &[PermissionRow] = &[
         asked: "sends you notifications, in the way that your configuration names",
         uses: &[Use::Function("@nietz", "notify")],
     },
+    PermissionRow {
+        permission: Permission::Mcp,
+        name: "mcp",
+        does: "calls tools of MCP servers",
+        declared: "mcp = { \"SERVER\" }",
+        asked: "calls tools of MCP servers that your configuration names: they are sent what it asks them",
+        uses: &[Use::Module("@nietz/mcp")],
+    },
 ];
 
 impl Permission {
@@ -246,6 +258,7 @@ impl Permission {
         Permission::Exec,
         Permission::ExecRead,
         Permission::Notify,
+        Permission::Mcp,
     ];
 
     fn row(self) -> &'static PermissionRow {
@@ -339,6 +352,7 @@ mod tests {
             let given = match permission {
                 Permission::Exec => serde_json::json!({ "exec": ["ls"] }),
                 Permission::ExecRead => serde_json::json!({ "exec_read": ["{key_file}"] }),
+                Permission::Mcp => serde_json::json!({ "mcp": ["docs"] }),
                 Permission::GitRead => serde_json::json!({ "git": "read" }),
                 other => serde_json::json!({ other.name(): true }),
             };

@@ -36,6 +36,9 @@ pub(crate) fn shell(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) {
         return word.into_owned();
     }
+    if !word.is_empty() && word.chars().all(|c| plain(c) || c == '\\') {
+        return word.replace('\\', "\\\\");
+    }
     // A backslash goes outside the quotes as well: inside, some shells take it for an escape.
     let mut quoted = String::from("'");
     for c in word.chars() {
@@ -66,8 +69,13 @@ pub(crate) fn fold(text: &str) -> String {
 
 /// Returns the beginning of a wrong value for an error message: one line, at most 60 characters.
 pub(crate) fn excerpt(text: &str) -> String {
+    excerpt_within(text, 60)
+}
+
+/// Returns the beginning of what somebody else says: one line, at most `most` characters.
+pub(crate) fn excerpt_within(text: &str, most: usize) -> String {
     let mut chars = text.chars();
-    let start: String = chars.by_ref().take(60).collect();
+    let start: String = chars.by_ref().take(most).collect();
     let mut short = line(&start.replace(['\n', '\t'], " ")).into_owned();
     if chars.next().is_some() {
         short.push('…');

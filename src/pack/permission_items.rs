@@ -78,6 +78,9 @@ pub(crate) fn describe_item(item: &str) -> String {
             let param = crate::model::command::placeholder(file).unwrap_or(file).replace('_', "-");
             format!("gives commands the files of your home that you name in --{param}, which may hold keys")
         }
+        Some(("mcp", server)) => {
+            format!("calls tools of the MCP server {server} of your configuration, which is sent what it asks")
+        }
         Some(("documents", "{*}")) => "reads and writes any YAML or JSON file in your folder".to_owned(),
         Some(("documents", path)) => format!("reads and writes {path} in your folder"),
         Some(("everywhere", path)) => {

@@ -170,7 +170,8 @@ impl Block {
                 json!({ "type": "text", "title": title(name), "html": prose::html(text) })
             }
             Block::Table { title: name, columns, rows } => {
-                let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+                let rows: Vec<Vec<String>> =
+                    rows.iter().map(|row| row.iter().map(|value| prose::inline(&cell(value))).collect()).collect();
                 let columns: Vec<_> = columns.iter().map(|column| line(column)).collect();
                 json!({ "type": "table", "title": title(name), "columns": columns, "rows": rows })
             }
@@ -180,7 +181,7 @@ impl Block {
                     most.unwrap_or_else(|| bars.iter().map(|bar| bar.value).fold(0.0, f64::max)).max(f64::EPSILON);
                 let bars = bars.iter().map(|bar| {
                     json!({
-                        "name": line(&bar.name), "value": number(bar.value), "note": bar.note.as_deref().map(line),
+                        "name": inline(&bar.name), "value": number(bar.value), "note": bar.note.as_deref().map(inline),
                         "width": tenth((bar.value / most).clamp(0.0, 1.0) * 100.0),
                     })
                 });
@@ -205,7 +206,10 @@ impl Block {
             }
             Block::Cards { title: name, cards } => {
                 let cards = cards.iter().map(|card| {
-                    json!({ "name": line(&card.name), "value": cell(&card.value), "note": card.note.as_deref().map(line) })
+                    json!({
+                        "name": line(&card.name), "value": prose::inline(&cell(&card.value)),
+                        "note": card.note.as_deref().map(inline),
+                    })
                 });
                 json!({ "type": "cards", "title": title(name), "cards": cards.collect::<Vec<_>>() })
             }
@@ -226,10 +230,15 @@ impl Node {
     fn flatten(&self, depth: usize, rows: &mut Vec<Value>) {
         let status = self.status.as_deref().filter(|status| ["good", "bad", "open"].contains(status));
         rows.push(json!({
-            "name": line(&self.name), "note": self.note.as_deref().map(line), "status": status, "depth": depth,
+            "name": inline(&self.name), "note": self.note.as_deref().map(inline), "status": status, "depth": depth,
         }));
         self.nodes.iter().for_each(|node| node.flatten(depth + 1, rows));
     }
+}
+
+/// Returns a text that stays within its line, as HTML.
+fn inline(text: &str) -> String {
+    prose::inline(&line(text))
 }
 
 fn diff_line(text: &str) -> Value {

@@ -12,7 +12,7 @@ pub(super) struct Share {
     pub model: String,
     pub calls: u64,
     pub failed: u64,
-    /// Attempts whose reply broke off, and that were made once more.
+    /// Attempts that failed, and were made once more.
     pub again: u64,
     /// Tokens.
     pub input: u64,
@@ -42,7 +42,7 @@ pub(super) fn by_speaker(run: &RunHistory) -> Vec<Share> {
             share.failed += 1;
             continue;
         }
-        share.again += effect.outcome["lost"]["attempts"].as_u64().unwrap_or_default();
+        share.again += effect.retries().count() as u64;
         let usage = &effect.outcome["usage"];
         share.calls += 1;
         share.input += usage["input"].as_u64().unwrap_or_default();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::error::Result;
 use crate::journal::entries;
 use crate::model::budget::Spent;
-use crate::model::chat::Usage;
+use crate::model::chat::{Retry, Usage};
 use crate::model::param;
 
 /// What a run did.
@@ -228,11 +228,7 @@ impl RunHistory {
 
     /// Returns what each call used, with the model that was asked.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (&str, Usage)> {
-        let calls = self.effects.iter().filter(|effect| effect.kind == "chat");
-        calls.filter_map(|effect| {
-            let usage = Deserialize::deserialize(&effect.outcome["usage"]).ok()?;
-            Some((effect.request["model"].as_str().unwrap_or_default(), usage))
-        })
+        self.effects.iter().filter_map(|effect| Some((effect.model(), effect.usage()?)))
     }
 
     /// Returns what the run is about: the longest text that it was asked.
@@ -242,6 +238,25 @@ impl RunHistory {
 }
 
 impl RecordedEffect {
+    /// Returns when, how long and why a call waited before it was made again. Journals that do not say it tell the attempts
+    /// whose replies broke off.
+    pub(crate) fn retries(&self) -> impl Iterator<Item = Retry> + '_ {
+        let told: Vec<Retry> = Deserialize::deserialize(&self.outcome["retries"]).unwrap_or_default();
+        let lost = self.outcome["lost"]["attempts"].as_u64().unwrap_or_default() as usize;
+        let untold = lost.saturating_sub(told.len());
+        told.into_iter().chain(std::iter::repeat_n(Retry::default(), untold))
+    }
+
+    /// Returns the model that was asked; an empty text for what is no call.
+    pub(crate) fn model(&self) -> &str {
+        self.request["model"].as_str().unwrap_or_default()
+    }
+
+    /// Returns what a call used, if it is one that brought a reply.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        (self.kind == "chat").then(|| Deserialize::deserialize(&self.outcome["usage"]).ok()).flatten()
+    }
+
     /// How long it took, in milliseconds; 0 while it has no outcome.
     pub(crate) fn duration(&self) -> u64 {
         self.ended.map_or(0, |ended| ended.saturating_sub(self.began))

@@ -51,13 +51,13 @@ impl LiveRun {
         &self.history
     }
 
-    /// Reads the lines that were added, and returns what those behind a line change.
+    /// Reads the lines that were added, and returns the effects that they are of, by their places, each with its line.
     ///
     /// # Errors
     ///
     /// Those of [`Follower::more`].
-    pub(crate) fn more(&mut self, after: u64) -> Result<Vec<Change>> {
-        let mut changed: Vec<(usize, u64)> = Vec::new();
+    pub(crate) fn effects(&mut self) -> Result<Vec<(usize, u64)>> {
+        let mut changed = Vec::new();
         let (history, open) = (&mut self.history, &mut self.open);
         self.follower.more(|entry| {
             let line = entry["seq"].as_u64().unwrap_or_default();
@@ -66,6 +66,16 @@ impl LiveRun {
             }
         })?;
         self.history.lines = self.follower.line();
+        Ok(changed)
+    }
+
+    /// Reads the lines that were added, and returns what those behind a line change.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Follower::more`].
+    pub(crate) fn more(&mut self, after: u64) -> Result<Vec<Change>> {
+        let mut changed = self.effects()?;
         if changed.is_empty() {
             return Ok(Vec::new());
         }

@@ -74,7 +74,7 @@ pub(super) fn html(run: &RunHistory, own: &OwnPart, live: Option<&LivePage>) -> 
         "figures": figures(run, &w), "parts": parts(run, own, &w), "params": params, "options": options, "is_asked_more": is_asked_more,
         "own": own.blocks.iter().map(Block::shown).collect::<Vec<_>>(), "own_failure": own.failure.as_deref().map(line),
         "result_html": result_html, "result_text": result_text, "turns": turns(run, &w),
-        "documents": shown_documents(run), "shares": shares(run, &w), "timeline": shown_timeline(run),
+        "documents": shown_documents(run), "shares": shares(run, &w), "timeline": shown_timeline(run, &w),
         "surroundings": surroundings(run, &w), "effect_count": run.effects.len(),
         "effects": if many { Vec::new() } else { effects }, "effect_parts": parts_of_data, "at_once": AT_ONCE,
     });
@@ -305,8 +305,7 @@ fn turns(run: &RunHistory, w: &Value) -> Vec<Value> {
 
 /// Returns text as HTML that keeps its lines.
 fn plain(text: &str) -> String {
-    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    format!("<p>{}</p>", escaped.replace('\n', "<br>"))
+    format!("<p>{}</p>", prose::escaped(text).replace('\n', "<br>"))
 }
 
 /// Returns who speaks: a name may have the number of the turn behind it, and is that of the same person.
@@ -373,12 +372,17 @@ fn shares(run: &RunHistory, w: &Value) -> Vec<Value> {
     shown.collect()
 }
 
-fn shown_timeline(run: &RunHistory) -> Option<Value> {
+fn shown_timeline(run: &RunHistory, w: &Value) -> Option<Value> {
     let timeline = timeline::of(run)?;
     let bars = timeline.bars.iter().map(|bar| {
+        let waits = bar.waits.iter().map(|wait| {
+            let title = format!("{} {}: {}", word(w, "waited"), duration(wait.milliseconds), line(&wait.reason));
+            json!({ "x": wait.x, "width": wait.width, "title": title })
+        });
         json!({
             "address": address(bar.line, run), "x": bar.x, "y": bar.y, "width": bar.width, "class": bar.class,
             "failed": bar.failed, "kind": bar.kind, "who": line(&bar.who), "milliseconds": bar.milliseconds,
+            "waits": waits.collect::<Vec<_>>(),
             "title": format!("{} {}: {}", bar.kind, line(&bar.who), duration(bar.milliseconds)),
         })
     });

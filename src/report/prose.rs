@@ -37,6 +37,25 @@ pub(super) fn html(markdown: &str) -> String {
     out.replace("<pre>", "<pre tabindex=\"0\">")
 }
 
+/// Returns the HTML of a short text that is no Markdown, as names and paths are: what stands between backticks is code.
+pub(super) fn inline(text: &str) -> String {
+    let escaped = escaped(&clean(text));
+    let mut parts = escaped.split('`');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    while let Some(code) = parts.next() {
+        match parts.next() {
+            Some(after) => out += &format!("<code>{code}</code>{after}"),
+            None => out += &format!("`{code}"),
+        }
+    }
+    out
+}
+
+/// Returns text as HTML.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
 /// Returns how a line of a unified diff is shown.
 pub(super) fn diff_class(text: &str) -> &'static str {
     match text.as_bytes().first() {
@@ -49,8 +68,7 @@ pub(super) fn diff_class(text: &str) -> &'static str {
 
 /// Returns a line of a unified diff as HTML of this program's own.
 fn diff_line(line: &str) -> String {
-    let text = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    format!("<span class=\"{}\">{text}</span>", diff_class(line))
+    format!("<span class=\"{}\">{}</span>", diff_class(line), escaped(line))
 }
 
 /// Returns what is shown in the place of an event.
@@ -115,7 +133,13 @@ fn lower(level: pulldown_cmark::HeadingLevel) -> pulldown_cmark::HeadingLevel {
 
 #[cfg(test)]
 mod tests {
-    use super::html;
+    use super::{html, inline};
+
+    #[test]
+    fn a_name_has_code_between_backticks_and_nothing_else() {
+        assert_eq!(inline("`a<b` in __init__.py & *all*"), "<code>a&lt;b</code> in __init__.py &amp; *all*");
+        assert_eq!(inline("one ` and `two`"), "one <code> and </code>two`");
+    }
 
     #[test]
     fn markup_of_others_is_text() {

@@ -37,6 +37,16 @@ pub(super) struct Bar {
     pub who: String,
     pub kind: String,
     pub milliseconds: u64,
+    /// Where in it a call waited before it was made again.
+    pub waits: Vec<Wait>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Wait {
+    pub x: f64,
+    pub width: f64,
+    pub milliseconds: u64,
+    pub reason: String,
 }
 
 /// Returns the timeline of a run; `None` where nothing took time.
@@ -75,12 +85,18 @@ pub(super) fn of(run: &RunHistory) -> Option<Timeline> {
             }
         };
         rows[row] = ended;
-        let x = time.place(effect.began) * scale;
+        let place = |moment: u64| time.place(moment.clamp(effect.began, ended)) * scale;
+        let x = place(effect.began);
+        let waits = effect.retries().filter(|retry| retry.wait_ms > 0).map(|retry| {
+            let from = effect.began.saturating_add(retry.after_ms);
+            let (from, to) = (place(from), place(from.saturating_add(retry.wait_ms)));
+            Wait { x: tenth(from), width: tenth(to - from), milliseconds: retry.wait_ms, reason: retry.reason }
+        });
         bars.push(Bar {
             line: effect.line,
             x: tenth(x),
             y: row as f64 * ROW,
-            width: tenth((time.place(ended) * scale - x).max(NARROWEST)),
+            width: tenth((place(ended) - x).max(NARROWEST)),
             class: match effect.kind.as_str() {
                 "chat" => "chat",
                 "ask" => "ask",
@@ -90,6 +106,7 @@ pub(super) fn of(run: &RunHistory) -> Option<Timeline> {
             who: effect.label.clone().unwrap_or_else(|| effect.scope.clone()),
             kind: effect.kind.clone(),
             milliseconds: effect.duration(),
+            waits: waits.collect(),
         });
     }
     let gaps = time.gaps.iter().map(|gap| tenth(gap * scale)).collect();
@@ -98,4 +115,36 @@ pub(super) fn of(run: &RunHistory) -> Option<Timeline> {
 
 fn tenth(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::of;
+    use crate::report::history::{RecordedEffect, RunHistory};
+
+    #[test]
+    fn a_call_shows_where_it_waited_before_it_was_made_again() {
+        let retries = json!([
+            { "after_ms": 100, "wait_ms": 200, "reason": "busy" }, { "after_ms": 400, "wait_ms": 9000, "reason": "slow" },
+        ]);
+        let call = RecordedEffect {
+            line: 2,
+            key: String::new(),
+            kind: "chat".to_owned(),
+            scope: "/".to_owned(),
+            label: None,
+            shown: false,
+            request: Value::Null,
+            outcome: json!({ "retries": retries }),
+            failure: Value::Null,
+            began: 5_000,
+            ended: Some(6_000),
+        };
+        let timeline = of(&RunHistory { effects: vec![call], ..RunHistory::default() }).expect("something took time");
+        let waits: Vec<(f64, f64)> = timeline.bars[0].waits.iter().map(|wait| (wait.x, wait.width)).collect();
+        assert_eq!(waits, [(100.0, 200.0), (400.0, 600.0)], "the second lasts to the end, at most");
+        assert_eq!(timeline.bars[0].waits[1].reason, "slow");
+    }
 }

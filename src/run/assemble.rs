@@ -19,7 +19,8 @@ use crate::lua::flow::FlowInput;
 use crate::model::command::Grants;
 use crate::model::param::origins_by_param;
 use crate::pack::permission_items::Items;
-use crate::run::access::{commands, files, notifier};
+use crate::run::access::{commands, files, notifier, servers};
+use crate::run::children::children;
 use crate::run::machine::Machine;
 use crate::run::machine::team::Team;
 use crate::run::session::Session;
@@ -70,6 +71,8 @@ pub fn assemble(
         repository: repository.trusting(parts.filters),
         commands: commands(machine, open, flow.manifest.exec_limits)?,
         notifier: notifier(machine, open),
+        servers: servers(machine)?,
+        children: children(machine, open, flow),
         now: parts.now,
     };
     // A resumed run may be granted more: what the flow sees stays as it was, as all that it is given.

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 use crate::disk::{self, Links, owner};
 use crate::error::{Code, Failure, Result};
 use crate::host::exec::with_defaults;
-use crate::host::llm::ModelsConfig;
+use crate::host::llm::{AGENT, ModelsConfig};
+use crate::host::mcp::ServersConfig;
 use crate::host::notify::NotifyConfig;
 use crate::model::budget::Budget;
 use crate::model::choice::ModelChoice;
@@ -37,6 +38,9 @@ pub struct Config {
     pub git: git::GitLimits,
     /// How flows notify the user. Only their own file says it: it names a program, or where texts are sent.
     pub notify: Option<NotifyConfig>,
+    /// The MCP servers that flows may use. Only the user's own file names them: they are programs that run, and addresses that data is
+    /// sent to.
+    pub mcp: ServersConfig,
     /// Where runs and documents are kept. Only the user's own file says it: a password is sent there.
     pub store: Option<StoreConfig>,
     /// The values of settings, by flow.
@@ -135,7 +139,12 @@ impl Config {
         let flows = std::mem::take(&mut config.flows);
         config.layers.push(layers(path, &text, flows, false));
         if let Some(Err((field, why))) = config.notify.as_ref().map(NotifyConfig::check) {
-            return Err(notify_failure(path, &text, field, &why));
+            return Err(field_failure(path, &text, &["notify", field], &why).hint(NOTIFY_HINT));
+        }
+        for (name, server) in &config.mcp {
+            if let Err((field, why)) = server.check() {
+                return Err(field_failure(path, &text, &["mcp", name, field], &why).hint(SERVER_HINT));
+            }
         }
         Ok(config)
     }
@@ -149,12 +158,19 @@ impl Config {
         // The file comes with a checkout: no link may lead out of the project.
         let links = path.parent().map_or(Links::NotLast, Links::Below);
         let bytes = disk::read(path, links, disk::SETTINGS)?;
+        bytes.as_deref().map_or(Ok(()), |bytes| refuse_users_alone(path, bytes))?;
         let Some((project, text)) = parse::<Project>(path, bytes, &builtin::PROJECT)? else { return Ok(()) };
         self.layers.push(layers(path, &text, project.flows, true));
         // A project may tighten what the user set, but not loosen it.
         self.budget = self.budget.tightened(project.budget);
         if project.commands.limits != CommandLimits::default() {
             self.commands.limits = with_defaults(self.commands.limits).tightened(project.commands.limits);
+        }
+        let means =
+            |name: &str| self.models.aliases.get(name).map_or_else(|| name.to_owned(), |choice| choice.model.clone());
+        if project.models.default.as_ref().is_some_and(|name| means(name).trim().starts_with(AGENT)) {
+            return Err(field_failure(path, &text, &["models", "default"], AGENT_OF_PROJECT)
+                .hint("take it out, or name another"));
         }
         if self.models.default.is_none() {
             self.models.default.clone_from(&project.models.default);
@@ -164,6 +180,10 @@ impl Config {
             // The name of a model or a provider must mean the same to the user in every folder.
             if alias.contains('/') || self.models.is_provider(alias.trim()) {
                 return Err(alias_failure(path, &text, &alias));
+            }
+            if model.model.trim().starts_with(AGENT) {
+                let place = ["models", "aliases", alias.as_str()];
+                return Err(field_failure(path, &text, &place, AGENT_OF_PROJECT).hint("take it out, or name another"));
             }
             self.models.aliases.entry(alias).or_insert(model);
         }
@@ -183,14 +203,41 @@ impl Config {
     }
 }
 
-/// Returns the failure for a field of `notify` that is wrong.
-fn notify_failure(path: &Path, text: &str, field: &str, why: &str) -> Failure {
-    let place: Vec<&str> = ["notify", field].into_iter().filter(|part| !part.is_empty()).collect();
+const NOTIFY_HINT: &str = "notify: {command: [PROGRAM]}, or notify: {url: https://…, secret_env: VARIABLE}";
+const SERVER_HINT: &str = "mcp: {NAME: {command: [PROGRAM]}}, or mcp: {NAME: {url: https://…, key_env: VARIABLE}}";
+
+/// Returns the failure for a field that is wrong; an empty last part means the field around it.
+fn field_failure(path: &Path, text: &str, place: &[&str], why: &str) -> Failure {
+    let place: Vec<&str> = place.iter().copied().filter(|part| !part.is_empty()).collect();
     let pointer = pointer(&place);
     let at = Spans::find(text, Format::Yaml, [pointer.as_str()]).key(&pointer);
     let (file, place) = (path.display(), place.join("."));
     Failure::new(Code::ConfigInvalid, format!("{file}:{}:{}: {place}: {why}", at.line, at.column))
-        .hint("notify: {command: [PROGRAM]}, or notify: {url: https://…, secret_env: VARIABLE}")
+}
+
+const AGENT_OF_PROJECT: &str = "an agent is a program with your own login: no project chooses one";
+
+/// What a project's file cannot say, and why.
+const USERS_ALONE: &[(&[&str], &str)] = &[
+    (
+        &["mcp"],
+        "MCP servers are programs that run, or addresses that data is sent to: only your own config.yaml names them",
+    ),
+    (&["models", "agents"], "agents are programs with your own login: only your own config.yaml names them"),
+];
+
+/// Refuses what only the user's own file may say, in words of its own.
+fn refuse_users_alone(path: &Path, bytes: &[u8]) -> Result<()> {
+    let name = path.display().to_string();
+    // What is wrong with the text otherwise is said by whoever reads it next.
+    let Ok(text) = source::decode(bytes, &name) else { return Ok(()) };
+    let Ok(value) = source::parse(text, Format::Yaml, &name) else { return Ok(()) };
+    match USERS_ALONE.iter().find(|(place, _)| value.pointer(&pointer(place)).is_some()) {
+        Some((place, why)) => {
+            Err(field_failure(path, text, place, why).hint("take it out; `nietz where` says where your own file is"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Returns the failure for a project's alias that would replace a model or a provider.
@@ -252,7 +299,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::host::llm::{MaxTokensField, ProviderConfig, RetryConfig, Wire};
+    use crate::host::llm::{AgentConfig, MaxTokensField, ProviderConfig, RetryConfig, Wire};
+    use crate::host::mcp::ServerConfig;
     use crate::model::budget::{LongPrice, Price};
 
     /// Returns the known names that the message of serde's error lists.
@@ -279,6 +327,7 @@ mod tests {
             (&builtin::CONFIG, String::new(), keys::<Config>()),
             (&builtin::CONFIG, models.to_owned(), keys::<ModelsConfig>()),
             (&builtin::CONFIG, provider.to_owned(), keys::<ProviderConfig>()),
+            (&builtin::CONFIG, format!("{models}/properties/agents/additionalProperties"), keys::<AgentConfig>()),
             (&builtin::CONFIG, format!("{models}/properties/retry"), keys::<RetryConfig>()),
             (&builtin::CONFIG, price.to_owned(), keys::<Price>()),
             (&builtin::CONFIG, format!("{price}/properties/long"), keys::<LongPrice>()),
@@ -287,6 +336,7 @@ mod tests {
             (&builtin::CONFIG, "/properties/commands/properties/limits".to_owned(), keys::<CommandLimits>()),
             (&builtin::CONFIG, "/properties/git".to_owned(), keys::<git::GitLimits>()),
             (&builtin::CONFIG, "/properties/notify".to_owned(), keys::<NotifyConfig>()),
+            (&builtin::CONFIG, "/properties/mcp/additionalProperties".to_owned(), keys::<ServerConfig>()),
             (&builtin::PROJECT, "/properties/commands".to_owned(), keys::<ProjectCommands>()),
             (&builtin::PROJECT, "/properties/commands/properties/limits".to_owned(), keys::<CommandLimits>()),
             (&builtin::PROJECT, String::new(), keys::<Project>()),

@@ -47,12 +47,12 @@ pub struct OpenFront {
 }
 
 impl FrontOptions {
-    /// Opens the front end of a run. If the environment names a collector, the front end sends spans to it, too.
+    /// Opens the front end of a run. If the environment names a collector, the front end sends spans to it, too, all of this trace.
     ///
     /// # Errors
     ///
     /// Those of [`Answers::open`] and [`TracingFrontEnd::open`].
-    pub fn open(&self, machine: &Machine, run: &str) -> Result<OpenFront> {
+    pub fn open(&self, machine: &Machine, run: &str, trace: [u8; 16]) -> Result<OpenFront> {
         let mode = if self.json { Mode::Json } else { Mode::Auto };
         let answers = match (self.stdin_taken, self.by_pipe) {
             (true, _) => AnswersFrom::Terminal,
@@ -83,7 +83,7 @@ impl FrontOptions {
                     *value = machine.redactor().text(value).into_owned();
                 }
             }
-            shown = Rc::new(TracingFrontEnd::open(shown, self.verbose, run, &environment)?);
+            shown = Rc::new(TracingFrontEnd::open(shown, self.verbose, (run, trace), &environment)?);
         }
         Ok(OpenFront { shown, answers, details: traced || self.verbose })
     }

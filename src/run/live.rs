@@ -14,7 +14,7 @@ use crate::error::{Code, Exit, Failure, Result};
 use crate::host::FrontEnd;
 use crate::host::attachments::AttachmentStore;
 use crate::host::llm::Client;
-use crate::journal::lines::{EndRecord, Fork, OpenRecord, Record, ResumeRecord};
+use crate::journal::lines::{EndRecord, Fork, OpenRecord, Parent, Record, ResumeRecord};
 use crate::journal::writer::{JournalTail, JournalWriter};
 use crate::lua::flow::FlowOutcome;
 use crate::model::budget::{Budget, Spent};
@@ -26,8 +26,9 @@ use crate::model::event::{EndStatus, Event, RunVerdict};
 use crate::model::param::ParamOrigin;
 use crate::model::permission;
 use crate::pack::permission_items::Items;
-use crate::run::access::filters;
+use crate::run::access::{filters, typed_models};
 use crate::run::assemble::{RunParts, assemble};
+use crate::run::children::{check_bounds, trace};
 use crate::run::front::{FrontOptions, OpenFront};
 use crate::run::interrupts::CtrlC;
 use crate::run::machine::{Machine, iso};
@@ -62,6 +63,8 @@ pub struct NewRun {
     /// The workspace's name for the flow; without it, the real one.
     pub workspace: Option<String>,
     pub fork: Option<Fork>,
+    /// The run that begins it as a part of its own.
+    pub of: Option<Parent>,
     /// The journal that the run takes outcomes from.
     pub replay_source: Option<ReplaySource>,
     /// Whether the run's folder is kept, so that the run can be resumed.
@@ -113,9 +116,10 @@ impl Session {
         let (kept, replay_source) = (new_run.kept, new_run.replay_source.take());
         let (given, files_from) = (std::mem::take(&mut new_run.files), new_run.files_from.take());
         let open = self.open_record(machine, &client, &runtime, new_run)?;
+        check_bounds(&self.flow, &open)?;
         // What can be refused is, before there is anything of the run. A recording keeps the journal of any command.
         let looks = kept && self.flow.command(open.command.as_deref())?.reads_only;
-        let front = front.open(machine, if looks { "" } else { &open.run })?;
+        let front = front.open(machine, if looks { "" } else { &open.run }, trace(&open))?;
         let filters = filters(machine, &self.flow)?;
         let runs = machine.runs();
         let locked = (!looks).then(|| runs.create(&open.run)).transpose()?;
@@ -158,7 +162,11 @@ impl Session {
     }
 
     /// Returns the first line of a run, and pins the run's models.
-    pub(super) fn open_record(
+    ///
+    /// # Errors
+    ///
+    /// The model that the user named cannot be used, a setting is wrong, or a name has a secret in it.
+    pub(crate) fn open_record(
         &self,
         machine: &Machine,
         client: &Client,
@@ -218,6 +226,7 @@ impl Session {
             at: iso(clock()),
             workspace: Some(text(new_run.workspace.unwrap_or_else(|| machine.workspace_name()))),
             fork: new_run.fork,
+            of: new_run.of,
             more: serde_json::Map::new(),
         })
     }
@@ -249,6 +258,10 @@ impl Session {
                 };
                 let named = default.as_ref().and_then(|model| model.as_deref().ok());
                 machine.redactor().refuse("the model's name", named)?;
+                // Whoever began the run said these names; on a server of a team that may have been somebody else.
+                if machine.team().is_here() {
+                    first.aliases.values().chain(first.model.as_ref()).for_each(|model| client.allow(model));
+                }
                 let (aliases, efforts) = (first.aliases.clone(), first.efforts.clone());
                 *self.pinned.borrow_mut() = PinnedModels { default, aliases, efforts };
                 OpenRecord { grants, budget: first.budget.replaced(budget), ..first }
@@ -269,7 +282,8 @@ impl Session {
             _ => None,
         };
         let recorded = OpenJournal { writer, history, resume };
-        let front = front.open(machine, &open.run)?;
+        check_bounds(&self.flow, &open)?;
+        let front = front.open(machine, &open.run, trace(&open))?;
         let filters = filters(machine, &self.flow)?;
         let ready = PreparedRun {
             locked: Some(locked),
@@ -299,6 +313,7 @@ impl Session {
         ready.notices.extend(ready.open.model.as_deref().and_then(|model| client.retirement(model)));
         self.announce(&ready);
         let PreparedRun { locked, front, filters, open, recorded, replay_source, passing, .. } = ready;
+        typed_models(&open, &self.flow).iter().for_each(|model| client.allow(model));
         let is_new = recorded.resume.is_none() && replay_source.is_none();
         let listener = Rc::clone(&front.shown);
         let notify = Box::new(move |text| listener.show(&Event::Notice { text }));

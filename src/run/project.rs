@@ -44,6 +44,7 @@ impl Project {
         let wanted = named.unwrap_or(Path::new("."));
         let here = wanted.canonicalize().map_err(|error| {
             Failure::new(Code::Usage, format!("the workspace {} cannot be used: {error}", wanted.display()))
+                .hint("name a folder that is there and that you may open: nietz -C FOLDER …")
         })?;
         let found = if named.is_some() { Found::Named } else { Found::Here };
         let nearest = Project { folder: here.clone(), here, found, closed: None };

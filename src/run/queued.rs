@@ -8,13 +8,14 @@ use crate::error::{Code, Failure, Result};
 use crate::journal::line_store::LineStore;
 use crate::journal::lines::Record;
 use crate::journal::writer::{JournalTail, JournalWriter};
+use crate::run::children::check_bounds;
 use crate::run::live::NewRun;
 use crate::run::machine::Machine;
 use crate::run::models::{FrontEndSlot, listening_client};
 use crate::run::runtime;
 use crate::run::session::Session;
 use crate::store::postgres::Server;
-use crate::store::postgres::runs::Beginning;
+use crate::store::postgres::runs::{Beginning, Claim};
 
 /// For whom and when a run is queued.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,8 @@ pub(crate) struct QueueTerms {
     pub(crate) tag: String,
     /// Not before this time: ISO 8601.
     pub(crate) at: Option<String>,
+    /// The run that begins it as a part of its own.
+    pub(crate) parent: Option<Claim>,
 }
 
 /// Lines that are kept in memory, until all of them are given away together.
@@ -66,6 +69,7 @@ impl Session {
         let client = listening_client(machine, &FrontEndSlot::default())?;
         let runtime = runtime()?;
         let open = self.open_record(machine, &client, &runtime, new_run)?;
+        check_bounds(&self.flow, &open)?;
         let lines = Rc::new(RefCell::new(Vec::new()));
         let mut writer = JournalWriter::over(Box::new(Collected(Rc::clone(&lines))), JournalTail::default(), None);
         let (first, texts) = open.folded();
@@ -85,6 +89,7 @@ impl Session {
             tag: &terms.tag,
             at: terms.at.as_deref(),
             began_as: person,
+            parent: terms.parent,
             ..Beginning::default()
         })?;
         Ok(open.run)

@@ -147,8 +147,22 @@ pub(crate) fn play(
     (journal, open): (&Path, &OpenRecord),
     into: Option<&Path>,
 ) -> Result<ReplayResult> {
-    let source = portable_source(&located);
     let session = Session::load_with(machine, located, layers)?;
+    play_on(machine, &session, (ReplaySource::cassette(journal)?, open), into)
+}
+
+/// As [`play`], from any replay source and for a flow that is loaded.
+///
+/// # Errors
+///
+/// As [`play`].
+pub(crate) fn play_on(
+    machine: &Machine,
+    session: &Session,
+    (replay_source, open): (ReplaySource, &OpenRecord),
+    into: Option<&Path>,
+) -> Result<ReplayResult> {
+    let source = portable_source(&session.flow.located);
     let no_model = || Failure::new(Code::KeyMissing, "the run was recorded without a model");
     *session.pinned.borrow_mut() = PinnedModels {
         default: Some(open.model.clone().ok_or_else(no_model)),
@@ -180,8 +194,8 @@ pub(crate) fn play(
         // No model is called, so that nothing is sent.
         attachments: AttachmentStore::default(),
     };
-    let (gate, input) = assemble(machine, &session, &open, parts, recorded)?;
-    gate.set_replay_source(ReplaySource::cassette(journal)?);
+    let (gate, input) = assemble(machine, session, &open, parts, recorded)?;
+    gate.set_replay_source(replay_source);
     let outcome = runtime()?.block_on(async {
         let mut interrupts = CtrlC::new(Some(&open.run))?;
         flow.run(open.command.as_deref(), &input, Rc::clone(&gate), &mut interrupts).await
@@ -213,6 +227,17 @@ impl ReplayResult {
     /// Tells whether the flow asked for the effect with this key.
     pub(crate) fn asked_for(&self, key: EffectKey) -> bool {
         self.replay_source.as_ref().is_some_and(|source| source.has_replayed(key))
+    }
+
+    /// Tells whether the effect with this key, as journals write it, was given back.
+    pub(crate) fn has_given_back(&self, key: &str) -> bool {
+        EffectKey::parse(key).is_some_and(|key| self.asked_for(key))
+    }
+
+    /// Returns what the flow asked for and a plan's source does not have, and the failure that the flow ended with, if it did.
+    pub(crate) fn missed(&self) -> (&[Failure], Option<&Failure>) {
+        let missed = self.replay_source.as_ref().map(ReplaySource::missed).unwrap_or_default();
+        (missed, self.failure.as_ref().filter(|_| self.status == EndStatus::Failed))
     }
 
     /// Returns the failure of an effect that is not recorded, if the replay met one.

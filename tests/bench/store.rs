@@ -19,8 +19,45 @@ pub(crate) fn rows(count: usize) -> Vec<Row> {
     let mut rows = vec![append(&database, count), at_once(&database, count)];
     rows.extend(processes(&database, count));
     rows.push(listed(&database, count));
+    rows.push(answered(&server));
     rows.extend(idle(&server));
     rows
+}
+
+/// From an answer that is acknowledged to the claim of an idle worker. What the worker does then is not counted: starting a process.
+fn answered(server: &Server) -> Row {
+    const TIMES: usize = 20;
+    let database = server.database();
+    let mut owner = database.session();
+    owner.get(&format!(
+        "SELECT count(nietz.park((b).run, (b).claim, 2, '{{wait}}', '[{{\"key\": \"k\"}}]', '{{}}')) FROM (SELECT nietz.enqueue(1, 'waits-' || i, \
+         'f', '{{open}}', '{{}}', held_by => 'bench') b FROM generate_series(1, {TIMES}) i OFFSET 0) begun"
+    ));
+    let subject = Subject::new("http://127.0.0.1:1/v1");
+    let mut command = subject.nietz();
+    command
+        .args(["worker", "--parallel", "256"])
+        .env("NIETZ_STORE", database.url())
+        .env("NIETZ_STORE_WORKSPACE", "team");
+    let mut worker = command.stdout(std::process::Stdio::piped()).spawn().expect("the program is there");
+    let mut out = std::io::BufReader::new(worker.stdout.take().expect("it was asked for"));
+    std::io::BufRead::read_line(&mut out, &mut String::new()).expect("it can be read");
+    // What it says is read, so that it can go on.
+    std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+    let costs: Vec<Cost> = (1..=TIMES)
+        .map(|at| {
+            // Idle again: what it took before is put aside, because nobody has such a flow.
+            while owner.get("SELECT count(*) FROM nietz.run WHERE status IN ('queued', 'running')") != "0" {}
+            timed(|| {
+                owner.get(&format!("SELECT nietz.answer(id, 'k', '1') FROM nietz.run WHERE name = 'waits-{at}'"));
+                let claim =
+                    format!("SELECT worker IS NOT NULL OR status = 'stuck' FROM nietz.run WHERE name = 'waits-{at}'");
+                while owner.get(&claim) != "t" {}
+            })
+        })
+        .collect();
+    worker.kill().and_then(|()| worker.wait()).expect("it runs");
+    Row::wall("from an answer to the claim of an idle worker", &costs, 50.0)
 }
 
 /// What a worker costs beside a thousand runs that wait, and as many that are due tomorrow.
@@ -198,7 +235,7 @@ fn processes(database: &Database<'_>, count: usize) -> Vec<Row> {
 
 fn listed(database: &Database<'_>, count: usize) -> Row {
     let subject = Subject::new("http://127.0.0.1:1/v1");
-    let summary = "{\"flow\": \"f\", \"topic\": \"Something to talk about\", \"started\": \"2026-01-09T10:30:00Z\", \"calls\": 3, \"usage\": {}, \"end\": \"done\"}";
+    let summary = "{\"flow\": \"f\", \"topic\": \"Something to talk about\", \"started\": \"2026-01-09T10:30:00Z\", \"calls\": 3, \"usage\": {\"input\": 10, \"output\": 5}, \"end\": \"done\"}";
     database.session().get(&format!(
         "SELECT count(nietz.keep(1, 'listed-' || i, 'f', 'done', '{{open}}', '{summary}')) FROM generate_series(1, 10000) i"
     ));

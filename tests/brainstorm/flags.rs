@@ -59,6 +59,7 @@ fn flags_that_exclude_each_other_are_wrong_usage() {
         (vec![TOPIC, "--continue", SLUG], "--continue and a topic exclude each other"),
         (vec!["--continue", "no-such-session"], "there is no session \"no-such-session\""),
         (vec![TOPIC, "--persona", "nobody"], "Nobody here is called `nobody`"),
+        (vec![TOPIC, "--persona", "backend"], "has the tag `facilitator`"),
         (vec![TOPIC, "--template", "poem"], "poem"),
     ] {
         let table = Table::new();

@@ -342,6 +342,7 @@ fn lists_say_where_things_come_from_and_what_hides_them() {
     ");
     let ended = env.nietz(["quotes"]).go().exits(0);
     assert_snapshot!(ended.stdout, @r"
+    QUOTES    HOW MANY, ABOUT WHAT                                               FROM
     classics  1: victory                                                         project
     classics  78: avoidance, defeat, overwhelm, perseverance, strategy, victory  bundled (hidden by that of: project)
     ");
@@ -360,7 +361,7 @@ fn types_complete_what_there_is_and_keep_what_the_user_has() {
         .file(".vscode/settings.json", "{ // mine\n}");
     let ended = env.nietz(["types"]).go().exits(0);
     assert_snapshot!(ended.stdout, @r#"
-    wrote .nietz/types: 17 modules, 16 schemas
+    wrote .nietz/types: 18 modules, 16 schemas
     wrote .luaurc
     .vscode/settings.json is not plain JSON; add this to it:
     {

@@ -176,3 +176,59 @@ fn why_says_what_would_be_done_again() {
     "#);
     assert_eq!(server.calls(), 3, "it asks nobody");
 }
+
+/// Personas are looked for while a flow runs: those that nobody has touched are not said to have changed.
+#[test]
+fn why_names_no_file_that_is_as_it_was() {
+    const FLOW: &str = r#"
+local personas = require("@nietz/personas")
+return require("@nietz").flow { name = "voices", summary = "s", permissions = { llm = true },
+	run = function() return require("@nietz/llm").chat { prompt = `{#personas.list({})} of them` }.text end }
+"#;
+    let server = model();
+    let env = Env::with(&server).flow("voices", FLOW);
+    env.run(["voices"]).go().exits(0);
+    let told = env.nietz(["why", "r1", "2"]).go().exits(0).stdout;
+    assert!(told.contains("it is given back") && !told.contains("Changed since"), "{told}");
+}
+
+#[test]
+fn a_plan_tells_what_a_fork_would_be_given_and_what_it_would_pay_and_does_nothing() {
+    const CONFIG: &str =
+        "models: {prices: {openai/test: {input: 20000, output: 100000}, openai/big: {input: 200000, output: 0}}}\n";
+    let server = model();
+    let env = run(&server).config(CONFIG);
+    let plan = |words: &[&str], code| {
+        let line = ["fork", "latest", "--plan"].into_iter().chain(words.iter().copied());
+        env.nietz(line).var("NIETZ_RUN", "r2").go().exits(code)
+    };
+    assert_snapshot!(plan(&[], 0).stdout, @"
+    given back: 4 effects, 3 model calls (30 tokens in, 10 out, $1.60), 1 question
+    anew: nothing
+    ");
+    assert_snapshot!(plan(&["--set", "two=c"], 0).stdout, @r#"
+    given back: 1 effect, 1 model call (10 tokens in, 2 out, $0.40)
+    anew, at most: 3 effects, 2 model calls (20 tokens in, 8 out, $1.20), 1 question, if it goes on as it went; a flow that goes another way takes others
+    the nearest is line 3; from it to what is asked for now:
+    - /messages/0/content: "two b"
+    + /messages/0/content: "two c"
+    "#);
+    let told: serde_json::Value = serde_json::from_str(&plan(&["--model", "openai/big", "--json"], 0).stdout).unwrap();
+    assert_eq!((&told["given_back"]["calls"], &told["at_most_anew"]["calls"]), (&0.into(), &3.into()));
+    assert_eq!(told["at_most_anew"]["cost"], 6.0, "{told}");
+    let anew = plan(&["--calls-anew"], 0).stdout;
+    assert!(anew.contains("anew, at most: 4 effects, 3 model calls"), "{anew}");
+    assert!(anew.contains("line 2 is done anew\nline 3 is done anew\n"), "{anew}");
+    let log = env.nietz(["log", "r1"]).go().exits(0).stdout;
+    let asked = log.lines().find(|line| line.contains("ask")).expect("it was asked");
+    let line = asked.split_whitespace().next().expect("a number");
+    let from_there = plan(&["--at", line], 0).stdout;
+    assert!(from_there.starts_with("given back: 2 effects, 2 model calls"), "{from_there}");
+    plan(&["--into", "other"], 2);
+    // An edit that breaks the flow is seen before it costs anything.
+    env.write("flows/fork.lua", FLOW.replace("\"What else?\"", "ctx.params.none.none"));
+    let broken = plan(&[], 0).stdout;
+    assert!(broken.contains("with the files of now, it fails: "), "{broken}");
+    assert_eq!(server.calls(), 3, "it asks nobody");
+    assert!(!env.path(".nietz/runs/r2").exists() && !env.path("other").exists(), "and leaves nothing");
+}

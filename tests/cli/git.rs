@@ -220,15 +220,16 @@ fn what_a_command_puts_into_a_worktree_does_not_lead_git_astray() {
 
 #[test]
 fn where_there_is_no_repository_it_is_said() {
-    for (prepare, part) in [
-        (Box::new(|_: &Path| {}) as Box<dyn Fn(&Path)>, "not the top folder of a git repository"),
-        (Box::new(|path: &Path| drop(git(path, ["init", "-q"]))), "no commit to start from"),
+    for (prepare, part, hint) in [
+        (Box::new(|_: &Path| {}) as Box<dyn Fn(&Path)>, "not the top folder of a git repository", "git init"),
+        (Box::new(|path: &Path| drop(git(path, ["init", "-q"]))), "no commit to start from", "commit"),
     ] {
         let env = Env::new().flow("repository", FLOW);
         prepare(&env.workspace());
         let ended = env.run(["repository"]).go().exits(1);
         assert_eq!(ended.failure(), "git-missing");
         assert!(ended.ending()["failure"]["message"].as_str().unwrap().contains(part), "{ended:?}");
+        assert!(ended.ending()["failure"]["hint"].as_str().unwrap().contains(hint), "{ended:?}");
     }
     // A folder inside of a repository is not taken for it.
     let env = self::env();

@@ -11,6 +11,7 @@ mod brought_journals;
 mod budget;
 mod caching;
 mod cassettes;
+pub(crate) mod children;
 mod collections;
 mod commands;
 mod compare;

@@ -320,6 +320,27 @@ fn json_is_what_its_schema_says() {
 }
 
 #[test]
+fn attempts_that_failed_are_told_with_their_waits() {
+    let calls = std::sync::atomic::AtomicUsize::new(0);
+    let server = ModelServer::start(move |_| match calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+        0 => Response::error(429, "slow down").header("retry-after-ms", "20"),
+        1 => Response::error(500, "<b>oops</b>"),
+        _ => Response::text("Brew it slowly."),
+    });
+    let env = Env::with(&server).flow("two", FLOW);
+    env.run(["two", "tea"]).stdin("us all\n").go().exits(0);
+    let json: Value = serde_json::from_str(&env.nietz(["report", "--json"]).go().exits(0).stdout).expect("JSON");
+    assert_eq!((&json["cost"][0]["calls"], &json["cost"][0]["again"]), (&1.into(), &2.into()), "{json}");
+    let call = json["effects"].as_array().unwrap().iter().find(|effect| effect["kind"] == "chat").expect("a call");
+    let retries = call["outcome"]["retries"].as_array().expect("its failed attempts");
+    assert!(retries[0]["wait_ms"].as_u64() >= Some(20), "{retries:?}");
+    assert!(retries[0]["reason"].as_str().unwrap().contains("429"), "{retries:?}");
+    let page = page(&env);
+    assert!(page.contains("2 asked again after a failure"), "{page}");
+    assert!(page.contains("oops") && !page.contains("<b>oops"), "{page}");
+}
+
+#[test]
 fn what_broke_off_and_was_asked_again_is_counted() {
     let calls = std::sync::atomic::AtomicUsize::new(0);
     let server = ModelServer::start(move |_| {
@@ -334,7 +355,7 @@ fn what_broke_off_and_was_asked_again_is_counted() {
     env.run(["two", "tea"]).stdin("us all\n").go().exits(0);
     let json: Value = serde_json::from_str(&env.nietz(["report", "--json"]).go().exits(0).stdout).expect("JSON");
     assert_eq!((&json["cost"][0]["calls"], &json["cost"][0]["again"]), (&1.into(), &1.into()), "{json}");
-    assert!(page(&env).contains("1 broken off and asked again"));
+    assert!(page(&env).contains("1 asked again after a failure"));
 }
 
 #[test]

@@ -15,6 +15,9 @@ pub(super) struct Client {
     pub(super) answers: VecDeque<Value>,
     /// The forms that were shown.
     pub(super) forms: Vec<Value>,
+    /// What permissions were asked for, and whether the person gives them.
+    pub(super) permissions: Vec<Value>,
+    pub(super) permits: bool,
     /// What was told without being asked for.
     pub(super) told: Vec<Value>,
     early: BTreeMap<u64, Value>,
@@ -29,6 +32,8 @@ impl Client {
             next: 0,
             answers: VecDeque::new(),
             forms: Vec::new(),
+            permissions: Vec::new(),
+            permits: false,
             told: Vec::new(),
             early: BTreeMap::new(),
             meta: None,
@@ -37,9 +42,12 @@ impl Client {
 
     /// A client of the protocol of 2025-11-25, with forms or without.
     pub(super) fn legacy(env: &Env, options: &[&str], has_forms: bool) -> Client {
+        Client::legacy_with(env, options, &if has_forms { json!({ "elicitation": {} }) } else { json!({}) })
+    }
+
+    pub(super) fn legacy_with(env: &Env, options: &[&str], capabilities: &Value) -> Client {
         let words: Vec<&str> = ["mcp", "--model", "openai/test"].iter().chain(options).copied().collect();
         let mut client = Client::start(env, &words);
-        let capabilities = if has_forms { json!({ "elicitation": {} }) } else { json!({}) };
         let told = client.request(
             "initialize",
             json!({
@@ -54,12 +62,22 @@ impl Client {
 
     /// A client of the protocol of 2026-07-28, with forms.
     pub(super) fn modern(env: &Env, options: &[&str]) -> Client {
+        Client::modern_with(env, options, &json!({ "elicitation": { "form": {} } }))
+    }
+
+    /// One that has tasks, too.
+    pub(super) fn with_tasks(env: &Env, options: &[&str]) -> Client {
+        let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
+        Client::modern_with(env, options, &json!({ "elicitation": { "form": {} }, "extensions": extensions }))
+    }
+
+    fn modern_with(env: &Env, options: &[&str], capabilities: &Value) -> Client {
         let words: Vec<&str> = ["mcp", "--model", "openai/test"].iter().chain(options).copied().collect();
         let mut client = Client::start(env, &words);
         client.meta = Some(json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {} } },
+            "io.modelcontextprotocol/clientCapabilities": capabilities,
         }));
         let told = client.request("server/discover", json!({}));
         assert!(told["result"]["supportedVersions"].to_string().contains("2026-07-28"), "{told}");
@@ -132,6 +150,12 @@ impl Client {
                     Value::Null => json!({ "action": "decline" }),
                     answer => json!({ "action": "accept", "content": { "answer": answer } }),
                 };
+                self.raw(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string());
+            }
+            (Some("session/request_permission"), Some(_)) => {
+                self.permissions.push(message["params"].clone());
+                let option = if self.permits { "allow" } else { "reject" };
+                let result = json!({ "outcome": { "outcome": "selected", "optionId": option } });
                 self.raw(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string());
             }
             (Some(_), _) => self.told.push(message),

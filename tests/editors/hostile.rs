@@ -35,10 +35,23 @@ fn what_no_client_should_send_ends_nothing_and_is_refused() {
         let refused = client.request("resources/read", json!({ "uri": address }));
         assert!(refused["error"].is_object(), "{address}: {refused}");
     }
+    // What has a name gets its reply by that name; what has none, one without.
+    for (line, id, code) in [
+        (r#"{"jsonrpc":"2.0","id":"a1","method":"tools/call","params":["flow_talk"]}"#, json!("a1"), -32602),
+        (r#"{"jsonrpc":"2.0","id":99,"method":"tools/list","params":7}"#, json!(99), -32602),
+        (r#"{"jsonrpc":"2.0","id":98,"params":{}}"#, json!(98), -32600),
+        (r#"{"jsonrpc":"2.0","id":{},"method":"tools/list"}"#, json!(null), -32600),
+        ("{}", json!(null), -32600),
+        ("[1, 2", json!(null), -32700),
+    ] {
+        client.raw(line);
+        let told = client.read().unwrap_or_else(|| panic!("{line}: it has ended"));
+        assert_eq!((&told["id"], &told["error"]["code"]), (&id, &json!(code)), "{line}: {told}");
+    }
     // A line that is longer than any message is dropped, and what comes next is heard.
-    client.raw(&"x".repeat(20 << 20));
-    client.raw("{}");
-    client.raw("[1, 2");
+    client.raw(&"x".repeat(100 << 20));
+    let told = client.read().expect("it goes on");
+    assert!(told["error"]["message"].as_str().is_some_and(|text| text.contains("bytes at most")), "{told}");
     assert!(text(&client.call("runs", json!({}))).contains("There are no such runs"));
     assert_eq!(server.calls(), 0);
     assert_eq!(client.leave().code, Some(0));

@@ -37,7 +37,10 @@ fn an_entry_is_shown_before_it_is_written_told_by_the_doctor_and_taken_out() {
     assert!(toml.starts_with("[mcp_servers.nietz]\ncommand = \"/"), "{toml}");
     env.nietz(["install", "claude-code", "--project", "--yes"]).go().exits(0);
     assert!(env.read(".mcp.json").contains("\"command\": \"nietz\""));
-    assert!(env.read(".claude/skills/nietz-flows/SKILL.md").starts_with("---\nname: nietz-flows"));
+    for name in ["nietz", "nietz-flows"] {
+        let skill = env.read(&format!(".claude/skills/{name}/SKILL.md"));
+        assert!(skill.starts_with(&format!("---\nname: {name}\ndescription: ")), "{skill}");
+    }
     env.nietz(["uninstall", "claude-code", "--project", "--yes"]).go().exits(0);
     assert!(!env.path(".mcp.json").exists() && !env.path(".claude/skills/nietz-flows/SKILL.md").exists());
 }

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::acp::Editor;
 use super::client::{Client, data};
 use super::{journal, talk};
+use crate::support::env::Env;
 use crate::support::kills::points;
 
 /// Who is killed at a question.
@@ -37,7 +39,7 @@ fn whoever_is_killed_at_any_question_the_journal_is_the_same() {
                         Killed::Client => drop(client.leave()),
                         Killed::Server => client.kill(),
                         Killed::Run => {
-                            kill_run(&env);
+                            kill_run(&env, "r1");
                             client.kill();
                         }
                     }
@@ -67,9 +69,45 @@ fn whoever_is_killed_at_any_question_the_journal_is_the_same() {
     assert_eq!(all[0].len(), 5, "three answers and two replies: {:?}", all[0]);
 }
 
+/// The same in an editor's session, where what is said next answers.
+#[test]
+fn whoever_is_killed_in_a_session_its_journal_is_the_same() {
+    let mut all = Vec::new();
+    for killed in [None, Some(Killed::Client), Some(Killed::Server), Some(Killed::Run)] {
+        for at in 0..3 {
+            let (server, env) = talk();
+            let mut editor = Editor::start(&env, false);
+            let session = editor.session.clone();
+            editor.say("/talk tea");
+            for (number, answer) in ["red", "milk", "no"].into_iter().enumerate() {
+                if let Some(killed) = killed.filter(|_| number == at) {
+                    match killed {
+                        Killed::Client => drop(editor.client.leave()),
+                        Killed::Server => editor.client.kill(),
+                        Killed::Run => {
+                            kill_run(&env, &session);
+                            editor.client.kill();
+                        }
+                    }
+                    editor = Editor::again(&env, &session);
+                }
+                // The process that was left may take a moment to end.
+                while editor.say(answer).1.contains("run-busy") {}
+            }
+            assert_eq!(server.chats(), 2, "{killed:?} at {at}");
+            all.push(outcomes(&journal(&env, &session)));
+            if killed.is_none() {
+                break;
+            }
+        }
+    }
+    assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "{all:#?}");
+    assert_eq!(all[0].len(), 5, "three answers and two replies: {:?}", all[0]);
+}
+
 /// Kills the process that has the run's journal open.
-fn kill_run(env: &crate::support::env::Env) {
-    let journal = env.journal_path().canonicalize().expect("it is there");
+fn kill_run(env: &Env, run: &str) {
+    let journal = env.path(&format!(".nietz/runs/{run}/journal.jsonl")).canonicalize().expect("it is there");
     for process in std::fs::read_dir("/proc").expect("it is Linux").flatten() {
         let files = std::fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
         let has_it = files.map(|file| std::fs::read_link(file.path())).any(|to| to.is_ok_and(|to| to == journal));

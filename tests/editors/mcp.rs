@@ -22,11 +22,16 @@ fn questions_are_forms_of_the_client_s_and_the_person_s_own_answers() {
     let tool = tool.unwrap_or_else(|| panic!("{tools}"));
     assert_eq!(tool["inputSchema"]["required"], json!(["about"]));
     assert_eq!(tool["annotations"]["readOnlyHint"], true);
+    let app = client.request("resources/read", json!({ "uri": tool["_meta"]["ui"]["resourceUri"] }));
+    assert_eq!(app["result"]["contents"][0]["mimeType"], "text/html;profile=mcp-app", "{app}");
     client.answers = [json!("green"), json!("tea"), json!(true)].into();
     let result = client.call("flow_talk", json!({ "about": "the sea" }));
     assert_eq!(data(&result, "status"), "done", "{result}");
     let expected = json!({ "colour": "green", "more": "tea", "sure": true, "last": "You said more tea." });
     assert_eq!(result["structuredContent"]["result"], expected);
+    let link = result["content"].as_array().and_then(|parts| parts.iter().find(|part| part["type"] == "resource_link"));
+    let page = link.map(|link| client.request("resources/read", json!({ "uri": link["uri"] }))).unwrap_or_default();
+    assert!(page["result"]["contents"][0]["text"].as_str().is_some_and(|text| text.contains("<html")), "{result}");
     let [colour, more, sure] = client.forms.as_slice() else { panic!("{:?}", client.forms) };
     let message = colour["message"].as_str().unwrap_or_default();
     assert!(
@@ -133,6 +138,33 @@ fn since_2026_a_call_returns_its_question_and_is_made_again_with_the_answer() {
     assert_eq!(server.chats(), 2);
 }
 
+/// A client makes one call again some ten times before it gives up; what comes after is asked by another call.
+#[test]
+fn since_2026_the_other_tools_return_questions_and_take_their_answers() {
+    let (_server, env) = talk();
+    let mut client = Client::modern(&env, &[]);
+    let begun = client.request("tools/call", json!({ "name": "flow_talk", "arguments": { "about": "tea" } }));
+    let state = begun["result"]["requestState"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned();
+    let run = state.split(' ').next().unwrap_or_default().to_owned();
+    let again = |client: &mut Client, tool: &str, state: &Value, answer: &Value| {
+        let mut params = json!({ "name": tool, "arguments": { "run": run } });
+        if !state.is_null() {
+            params["requestState"] = state.clone();
+            params["inputResponses"] = json!({ "answer": { "action": "accept", "content": { "answer": answer } } });
+        }
+        client.request("tools/call", params)["result"].clone()
+    };
+    let asked = again(&mut client, "resume", &Value::Null, &Value::Null);
+    let second = again(&mut client, "resume", &asked["requestState"], &json!("red"));
+    assert!(second["inputRequests"].to_string().contains("And then?"), "{second}");
+    let third = again(&mut client, "wait", &second["requestState"], &json!("milk"));
+    assert!(third["inputRequests"].to_string().contains("Merge it?"), "{third}");
+    let refused = again(&mut client, "cancel", &third["requestState"], &json!(true));
+    assert_eq!(refused["isError"], true, "{refused}");
+    let done = again(&mut client, "resume", &third["requestState"], &json!(true));
+    assert_eq!(done["structuredContent"]["result"]["sure"], true, "{done}");
+}
+
 #[test]
 fn a_long_run_returns_in_time_is_told_of_and_waited_for() {
     let gate = Gate::default();
@@ -226,4 +258,18 @@ fn a_flow_is_a_prompt_whose_text_tells_a_model_what_to_call() {
     let prompt = client.request("prompts/get", json!({ "name": "flow_talk", "arguments": { "about": "the sea" } }));
     let said = prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_default();
     assert!(said.contains("`flow_talk`") && said.contains("the sea"), "{prompt}");
+}
+
+#[test]
+fn a_flow_that_was_changed_is_read_again() {
+    let (_server, env) = talk();
+    let about = |env: &Env| {
+        let listed = Client::legacy(env, &["--flows", "talk"], true).request("tools/list", json!({}));
+        listed["result"]["tools"][0]["description"].as_str().unwrap_or_else(|| panic!("{listed}")).to_owned()
+    };
+    assert!(about(&env).starts_with("Talks."));
+    // It is known by now, and what is known is not believed of another text.
+    assert!(about(&env).starts_with("Talks."));
+    env.write("flows/talk.lua", TALK.replace("\"Talks\"", "\"Speaks\""));
+    assert!(about(&env).starts_with("Speaks."), "{}", about(&env));
 }

@@ -3,11 +3,15 @@
 
 mod acp;
 mod client;
+mod documents;
 mod foreign;
 mod hostile;
+mod http;
 mod install;
 mod kills;
+mod left;
 mod mcp;
+mod tasks;
 
 use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Response};

@@ -176,7 +176,7 @@ const RECIPES: [Recipe; 10] = [
         before: nothing,
         after: |env, told| {
             assert!(env.path("tests/cassettes/two-sides/databases.jsonl").exists());
-            assert!(told.contains("2 passed, 0 failed"), "{told}");
+            assert!(told.contains("3 passed, 0 failed"), "{told}");
         },
     },
     Recipe {

@@ -72,7 +72,24 @@ fn an_enter_that_was_pressed_before_a_question_was_shown_answers_nothing() {
 fn lists_fit_any_terminal_from_forty_columns_on() {
     let env = Env::new();
     for columns in [40_u16, 80, 120, 200] {
-        for verb in [&["flows"][..], &["personas"], &["models"], &["explain"], &["docs"], &["explain", "key-missing"]] {
+        for verb in [
+            &["flows"][..],
+            &["flows", "council"],
+            &["personas"],
+            &["quotes"],
+            &["models"],
+            &["explain"],
+            &["explain", "key-missing"],
+            &["docs"],
+            &["docs", "llm.chat"],
+            &["where"],
+            &["doctor"],
+            &["trust", "list"],
+            &["pack", "list"],
+            &["run", "council", "x", "--plan"],
+            &["runs", "--since", "1d"],
+            &["resume"],
+        ] {
             let seat = env.nietz(verb.iter().copied()).var("TERM", "xterm").at_a_terminal_of(columns);
             let shown = seat.finish();
             for line in shown.lines() {

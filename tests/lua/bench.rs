@@ -42,7 +42,10 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) fn new() -> Bench {
         let folder = || tempfile::tempdir().expect("a temporary folder can be made");
-        Bench { folder: folder(), beside: folder(), runs: std::cell::Cell::new(0) }
+        let beside = folder();
+        // The user has one MCP server.
+        std::fs::write(beside.path().join("config.yaml"), crate::mcp::config("good", "")).expect("it can be written");
+        Bench { folder: folder(), beside, runs: std::cell::Cell::new(0) }
     }
 
     /// Makes the workspace a git repository and commits all that is in it.
@@ -120,7 +123,7 @@ impl Bench {
         let environment = BTreeMap::from([("PATH".to_owned(), path), ("NIETZ_HOME".to_owned(), home)]);
         let program = Some(env!("CARGO_BIN_EXE_nietz").into());
         let nothing = Redactor::new(BTreeMap::<String, String>::new());
-        Machine::new(Some(self.path().to_owned()), environment, nothing, program).expect("it has no configuration")
+        Machine::new(Some(self.path().to_owned()), environment, nothing, program).expect("its configuration is right")
     }
 }
 
@@ -159,6 +162,7 @@ fn open(session: &Session, params: Value) -> OpenRecord {
         at: "2026-01-09T10:30:00Z".to_owned(),
         workspace: Some("workspace".to_owned()),
         fork: None,
+        of: None,
         more: serde_json::Map::new(),
     }
 }
@@ -232,6 +236,7 @@ impl Models for Obliging {
             cost: None,
             saved: 0.0,
             refused: Vec::new(),
+            retries: Vec::new(),
             lost: None,
         }))
         .boxed_local()

@@ -460,6 +460,7 @@ fn reply(request: &ChatRequest, text: String) -> ChatReply {
         cost: None,
         saved: 0.0,
         refused: Vec::new(),
+        retries: Vec::new(),
         lost: None,
     }
 }

@@ -64,6 +64,7 @@ fn declared(permission: Permission) -> &'static str {
         Permission::Notify => "notify = true",
         Permission::Exec => "exec = { \"cat\" }",
         Permission::ExecRead => "exec_read = { \"{key_file}\" }",
+        Permission::Mcp => "mcp = { \"docs\" }",
     }
 }
 
@@ -129,7 +130,7 @@ fn the_types_name_what_there_is() {
     let found = run("local found = {}\n\
          local function names(t) local list = json.array {} for name in t do table.insert(list, name) end \
          table.sort(list) return list end\n\
-         for name, module in { nietz = nietz, llm = llm, ui = ui, documents = documents, files = files, git = git, personas = personas, \
+         for name, module in { nietz = nietz, llm = llm, mcp = mcp, ui = ui, documents = documents, files = files, git = git, personas = personas, \
          quotes = quotes, template = template, task = task, clock = clock, random = random, schema = schema, \
          json = json, yaml = yaml, text = text, xml = xml } do found[name] = names(module) end\n\
          local function methods(handle) local all = table.clone(getmetatable(handle).__index) all.__index = nil \

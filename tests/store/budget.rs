@@ -2,6 +2,7 @@
 
 use std::sync::Barrier;
 
+use super::children::Team;
 use super::{held, lines};
 use crate::support::postgres;
 
@@ -75,4 +76,24 @@ fn many_runs_at_once_stay_within_it() {
     });
     assert!((13..=20).contains(&made), "{made} calls of 20, of which up to seven were set aside at the last moment");
     assert_eq!(owner.get("SELECT calls, reserved_calls FROM nietz.spent"), format!("{made}|0"));
+}
+
+#[test]
+fn calls_of_runs_on_all_machines_are_held_to_what_the_team_may_use_in_a_day() {
+    let Some(team) = Team::new(None) else { return };
+    let (one, other) = (team.machine(), team.machine());
+    one.nietz(["store", "budget", "--calls", "4"]).go().exits(0);
+    let first = one.run(["part", "1"]).go();
+    assert_eq!(first.code, Some(0), "{first:?}");
+    // Another run, on another machine.
+    let second = other.run(["part", "2"]).var("NIETZ_RUN", "r2").go();
+    assert_eq!((second.code, second.failure().as_str()), (Some(6), "budget-used-up"), "{second:?}");
+    assert_eq!(team.server.chats(), 4);
+    assert_eq!(team.ask("SELECT calls, reserved_calls FROM nietz.spent"), "4|0");
+    let told = other.nietz(["store", "budget"]).go().exits(0).stdout;
+    assert!(told.contains('4'), "{told}");
+    one.nietz(["store", "budget", "--calls", "10"]).go().exits(0);
+    let on = one.nietz(["resume", "r2", "--json"]).go();
+    assert_eq!(on.code, Some(0), "{on:?}");
+    assert_eq!((team.server.chats(), team.ask("SELECT calls FROM nietz.spent").as_str()), (6, "6"));
 }

@@ -1,14 +1,17 @@
 //! The store on a server: first its SQL by itself, from many sessions at once; then the program on it.
 
 mod answers;
+mod aside;
 mod budget;
 mod cassettes;
 mod chain;
+mod children;
 mod clocks;
 mod documents;
 mod histories;
 mod history;
 mod hosts;
+mod keeping;
 mod kills;
 mod network;
 mod networks;
@@ -16,6 +19,8 @@ mod parent;
 mod rights;
 mod runs;
 mod schema;
+mod secrets;
+mod telling;
 mod versions;
 mod walk;
 mod workers;

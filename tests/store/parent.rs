@@ -79,3 +79,17 @@ fn cancelling_a_parent_cancels_all_below_it() {
     assert_eq!(session.say(&format!("SELECT nietz.append({run}, {claim}, 2, '{{x}}')")), Err("NZ002".to_owned()));
     assert_eq!(child(&mut session, "c3", &parent), Err("NZ002".to_owned()), "{below}");
 }
+
+#[test]
+fn a_parent_that_is_done_needs_nothing_of_its_children_any_more() {
+    let Some(database) = postgres::database() else { return };
+    let mut session = database.session();
+    for (name, ends, left) in [("p", "done", "cancelled"), ("q", "failed", "queued")] {
+        let parent = held(&mut session, name);
+        let one = child(&mut session, &format!("{name}1"), &parent).expect("it is its own");
+        let (run, claim) = &parent;
+        session.get(&format!("SELECT nietz.finish({run}, {claim}, 2, '{{end}}', '{ends}', '{{}}')"));
+        assert_eq!((status(&mut session, run).as_str(), status(&mut session, &one).as_str()), (ends, left));
+    }
+    assert_eq!(messages(&mut session), "1", "that of the child whose parent may go on");
+}

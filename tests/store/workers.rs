@@ -178,7 +178,14 @@ impl<'a> Team<'a> {
     }
 }
 
-fn children(pid: u32) -> Vec<u32> {
+/// Ends a worker and all that it has started, as when a machine is lost.
+pub(super) fn lose(worker: Running) {
+    let processes = children(worker.id());
+    worker.kill();
+    processes.iter().for_each(|pid| signal(*pid, "KILL"));
+}
+
+pub(super) fn children(pid: u32) -> Vec<u32> {
     let printed = Command::new("pgrep").args(["-P", &pid.to_string()]).output().expect("it is on every Debian");
     String::from_utf8_lossy(&printed.stdout).lines().filter_map(|line| line.parse().ok()).collect()
 }

@@ -47,10 +47,10 @@ pub(super) fn below(flows: &mut FlowCache<'_>, folder: &Path) -> Vec<PathBuf> {
         .filter(|entry| entry.file_type().is_file())
         .map(walkdir::DirEntry::into_path)
         .collect();
-    let all = flows.all();
-    let is_document = |path: &Path| {
+    // Flows are loaded for the first file that is nothing else.
+    let mut is_document = |path: &Path| {
         let store = store.as_ref();
-        let mut collections = all.iter().flat_map(|flow| flow.manifest.collections.values());
+        let mut collections = flows.all().iter().flat_map(|flow| flow.manifest.collections.values());
         store.is_some_and(|store| collections.any(|declared| store.match_path(&declared.collection, path).is_some()))
     };
     let known = files.into_iter().filter(|path| kind(machine, path).is_some() || is_document(path));

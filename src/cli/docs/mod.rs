@@ -17,13 +17,14 @@ use crate::model::text::excerpt;
 use crate::run::machine::Machine;
 
 /// The pages of text: a name to ask for, and the text, whose first line says what it is about.
-pub(super) const PAGES: [(&str, &str); 14] = [
+pub(super) const PAGES: [(&str, &str); 15] = [
     ("commands", include_str!("../../docs/commands.md")),
     ("answers", include_str!("../../docs/answers.md")),
     ("permissions", include_str!("../../docs/permissions.md")),
     ("models", include_str!("../../docs/models.md")),
     ("limits", include_str!("../../docs/limits.md")),
     ("flows", include_str!("../../docs/flows.md")),
+    ("tools", include_str!("../../docs/tools.md")),
     ("documents", include_str!("../../docs/documents.md")),
     ("tests", include_str!("../../docs/tests.md")),
     ("packs", include_str!("../../docs/packs.md")),

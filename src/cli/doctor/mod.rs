@@ -7,6 +7,7 @@ mod guards;
 mod model;
 mod network;
 mod places;
+mod servers;
 
 use std::borrow::Cow;
 
@@ -86,6 +87,8 @@ const CHECKS: &[Check] = &[
     model::model,
     network::authorities,
     network::proxies,
+    servers::servers,
+    servers::agents,
     places::terminal,
     #[cfg(feature = "editors")]
     editors::editors,

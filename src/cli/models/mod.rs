@@ -6,6 +6,7 @@ mod list;
 mod local;
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 
 pub(super) use self::list::price_text;
 
@@ -16,7 +17,11 @@ use crate::run::machine::Machine;
 
 /// Show which models can be used, and which would be without a choice
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct ModelsArgs {
+    /// One JSON object a line: provider, model, where its key comes from, and why it is chosen
+    #[arg(long)]
+    json: bool,
     #[command(subcommand)]
     verb: Option<ModelsVerb>,
 }
@@ -39,7 +44,7 @@ enum ModelsVerb {
 
 pub(super) fn run(machine: &Machine, args: &ModelsArgs) -> Result<Exit> {
     match &args.verb {
-        None => overview(machine),
+        None => overview(machine, args.json),
         Some(ModelsVerb::List(args)) => list::run(machine, args),
         Some(ModelsVerb::Key(args)) => key::run(machine, args),
         #[cfg(feature = "local")]
@@ -49,17 +54,26 @@ pub(super) fn run(machine: &Machine, args: &ModelsArgs) -> Result<Exit> {
     }
 }
 
-fn overview(machine: &Machine) -> Result<Exit> {
+fn overview(machine: &Machine, as_json: bool) -> Result<Exit> {
     let client = crate::run::models::client(machine)?;
     let rows = crate::run::runtime()?.block_on(client.provider_summaries());
     let mut table = vec![vec!["PROVIDER".into(), "MODEL".into(), "KEY".into(), "CHOSEN".into()]];
     for row in rows {
+        if as_json {
+            let (model, chosen) = (&row.model, &row.chosen);
+            let told = json!({ "provider": row.provider, "model": model, "key": key_text(&row.key), "chosen": chosen });
+            output::json(&told)?;
+            continue;
+        }
         table.push(vec![
             row.provider,
             row.model.unwrap_or_else(|| "-".to_owned()),
             key_text(&row.key),
             row.chosen.unwrap_or_default(),
         ]);
+    }
+    if as_json {
+        return Ok(Exit::Done);
     }
     output::table(&table)?;
     for (alias, choice) in client.aliases() {

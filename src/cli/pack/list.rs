@@ -22,6 +22,9 @@ pub(super) struct ListArgs {
 pub(super) fn run(machine: &Machine, args: &ListArgs) -> Result<Exit> {
     let lock = Lockfile::read(&machine.workspace)?;
     let trust = machine.trust().read()?;
+    if lock.packs.is_empty() && !args.json {
+        output::line("no packs here yet: `nietz pack add SOURCE` adds one")?;
+    }
     for (name, locked) in &lock.packs {
         let granted = trust.of_pack(&locked.sha256);
         let items_by_flow =

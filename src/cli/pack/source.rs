@@ -30,7 +30,7 @@ impl PackSource {
         }
         let unknown = |why: &str| {
             Failure::new(Code::PackNotFound, format!("`{}`: {why}", excerpt(text)))
-                .hint("a source is URL#TAG, URL#COMMIT, a folder, or a file NAME.tar.gz")
+                .hint("a source is URL#TAG, URL#COMMIT, a folder, a file NAME.tar.gz, or a name in an index (`nietz docs packs`)")
         };
         let remote = |text: &str| text.contains("://") || text.starts_with("git@") || text.ends_with(".git");
         if let Some((url, reference)) = text.rsplit_once('#') {

@@ -17,14 +17,17 @@ use crate::run::machine::Machine;
 #[derive(Args)]
 pub(super) struct PruneArgs {
     /// The runs, by their whole names; without them, those that the other options say
-    #[arg(conflicts_with_all = ["older", "keep"])]
+    #[arg(conflicts_with_all = ["older", "keep", "status"])]
     runs: Vec<String>,
     /// Runs that began longer ago, or before this day: `30d`, `2026-11-01`
-    #[arg(long, value_name = "TIME", required_unless_present_any = ["runs", "keep"])]
+    #[arg(long, value_name = "TIME", required_unless_present_any = ["runs", "keep", "status"])]
     older: Option<Moment>,
     /// Keep the newest runs, so many of each flow
     #[arg(long, value_name = "N")]
     keep: Option<usize>,
+    /// Only runs of this status
+    #[arg(long, value_parser = ["done", "failed", "cancelled"])]
+    status: Option<String>,
     /// Remove them; without it, they are only listed
     #[arg(long)]
     yes: bool,
@@ -83,7 +86,8 @@ fn chosen(machine: &Machine, args: &PruneArgs, all: Vec<ListedRun>) -> Result<Ve
         *count += usize::from(run.origin == Origin::Own);
         let is_kept = args.keep.is_some_and(|keep| *count <= keep);
         let is_old = before.as_ref().is_none_or(|before| run.summary.started < *before);
-        if !is_kept && is_old && is_past(&run) {
+        let is_meant = args.status.as_ref().is_none_or(|status| run.status() == status);
+        if is_meant && !is_kept && is_old && is_past(&run) {
             meant.push(run);
         }
     }

@@ -11,7 +11,7 @@ use crate::run::machine::Machine;
 /// They are kept for you alone, and go with the run when it is removed.
 #[derive(Args)]
 pub(super) struct TagArgs {
-    /// The run's id, or a part of it that only one has
+    /// The run's id, a part of it that only one has, or `latest`
     run: String,
     /// The tags; without any, those that it has are told
     tags: Vec<String>,

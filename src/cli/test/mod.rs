@@ -32,7 +32,7 @@ pub(super) struct TestArgs {
     /// arguments behind `--`, a new one
     #[arg(long)]
     record: bool,
-    /// Make a cassette of a run of this folder
+    /// Make a cassette of a run of this folder: its id, a part of it, or `latest`
     #[arg(long, value_name = "RUN", conflicts_with_all = ["record", "paths"])]
     from_run: Option<String>,
     /// The name of the new cassette [default: the flow's command, or `run`]

@@ -66,6 +66,7 @@ pub(super) fn rerecord(machine: &Machine, case: &Case, args: &TestArgs) -> Resul
         grants: Grants::default(),
         workspace: open.workspace,
         fork: None,
+        of: None,
         replay_source: Some(ReplaySource::new(&case.path, ReplayMode::AllButDocuments)?),
         kept: false,
     };
@@ -156,7 +157,13 @@ fn run_in_scratch<T>(
     // A recording is a test: it tells nobody anything.
     machine.config.notify = None;
     start::begin(&machine, session, begin, front)?;
-    let id = machine.runs().ids()?.pop().ok_or_else(|| Failure::new(Code::Internal, "the run left no journal"))?;
+    let Some(id) = machine.runs().ids()?.pop() else {
+        return Err(Failure::new(
+            Code::Usage,
+            "nothing was recorded: in an empty folder, the run ended before it began",
+        )
+        .hint(FROM_RUN));
+    };
     then(&machine.runs().journal(&id)?)
 }
 

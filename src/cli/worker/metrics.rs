@@ -41,7 +41,7 @@ impl Metrics {
     }
 
     pub(super) fn ended(&self, how: &str) {
-        let known = ["done", "failed", "waiting", "cancelled", "fenced", "handed on"];
+        let known = ["done", "failed", "waiting", "cancelled", "stuck", "fenced", "handed on"];
         let how = known.into_iter().find(|name| *name == how).unwrap_or("left");
         self.change(|counts| *counts.ended.entry(how.to_owned()).or_default() += 1);
     }

@@ -3,7 +3,9 @@
 //! The worker holds each run for 15 seconds, again and again, and the process writes its lines. Who is paused or cut off for
 //! longer loses the run to another worker, and is ended; what it wrote in between, the store refuses.
 
+mod checkout;
 mod metrics;
+mod notices;
 mod segment;
 
 use std::collections::{HashMap, VecDeque};
@@ -20,7 +22,9 @@ use crate::error::{Code, Exit, Failure, Result};
 use crate::run::machine::Machine;
 use crate::store::postgres::Server;
 use crate::store::postgres::connection::Connection;
+use checkout::Checkout;
 use metrics::Metrics;
+use notices::Notices;
 use segment::{Segment, SegmentEnd};
 
 /// How often queues are looked at, beside what is told: for runs whose time has come, and for those that were left.
@@ -31,8 +35,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Take runs from the queue of the store and do them, until SIGTERM: each goes on elsewhere then
 #[derive(Args)]
 pub(super) struct WorkerArgs {
-    /// A workspace of the store, and its folder here; without it, the one that is worked for. Can be given several times
-    #[arg(long = "workspace-of", alias = "for", value_name = "NAME=PATH")]
+    /// A workspace of the store, and its folder here, or the address of its repository, of which a checkout is kept;
+    /// without it, the one that is worked for. Can be given several times
+    #[arg(long = "workspace-of", alias = "for", value_name = "NAME=PATH|URL")]
     workspaces: Vec<String>,
     /// How many runs at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -71,6 +76,7 @@ enum Event {
 struct Place {
     server: Server,
     folder: PathBuf,
+    checkout: Option<Checkout>,
 }
 
 struct Worker<'a> {
@@ -82,6 +88,7 @@ struct Worker<'a> {
     segments: HashMap<i64, Segment>,
     events: (Sender<Event>, Receiver<Event>),
     metrics: Arc<Metrics>,
+    notices: Notices,
     /// When the channels are listened to again, if they are not.
     deaf_since: Option<Instant>,
     /// How often somebody asked it to end.
@@ -96,14 +103,20 @@ pub(super) fn run(machine: &Machine, args: &WorkerArgs) -> Result<Exit> {
         let (name, path) =
             given.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty()).ok_or_else(|| {
                 Failure::new(Code::Usage, format!("`{given}` is no workspace and folder"))
-                    .hint("--workspace-of NAME=PATH")
+                    .hint("--workspace-of NAME=PATH, or NAME=URL")
             })?;
+        if checkout::is_url(path) {
+            let checkout = Checkout::of(machine, path)?;
+            let (server, folder) = (server.of_workspace(name), checkout.folder.clone());
+            places.push(Place { server, folder, checkout: Some(checkout) });
+            continue;
+        }
         let folder = machine.typed_path(path);
         let folder = folder.canonicalize().map_err(|error| Failure::io(&folder, "find", &error))?;
-        places.push(Place { server: server.of_workspace(name), folder });
+        places.push(Place { server: server.of_workspace(name), folder, checkout: None });
     }
     if places.is_empty() {
-        places.push(Place { server: server.clone(), folder: machine.workspace.clone() });
+        places.push(Place { server: server.clone(), folder: machine.workspace.clone(), checkout: None });
     }
     places.iter().try_for_each(|place| place.server.workspace().map(drop))?;
     let mut tags = args.tag.clone();
@@ -125,6 +138,7 @@ pub(super) fn run(machine: &Machine, args: &WorkerArgs) -> Result<Exit> {
         segments: HashMap::new(),
         events: mpsc::channel(),
         metrics,
+        notices: Notices::default(),
         deaf_since: None,
         asked: 0,
     };
@@ -177,6 +191,7 @@ impl Worker<'_> {
         }
         let holding: Vec<i64> = self.segments.keys().copied().collect();
         for at in 0..self.places.len() {
+            self.bring_up(at)?;
             let place = &self.places[at];
             match place.server.take(&self.tags, &self.name, &holding) {
                 Ok(None) => {}
@@ -208,6 +223,28 @@ impl Worker<'_> {
         Ok(false)
     }
 
+    /// Brings the checkout of a workspace up to its repository, if it is one and no run is at it.
+    fn bring_up(&mut self, at: usize) -> Result<()> {
+        let place = &mut self.places[at];
+        let is_used = self.segments.values().any(|segment| segment.workspace == place.server.name);
+        match &mut place.checkout {
+            Some(checkout) if !is_used => match checkout.bring_up(self.machine) {
+                // It goes on with what it has.
+                Err(failure) => output::line(format!("{}: {failure}", place.server.name)),
+                Ok(()) => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells the user what a run asks.
+    fn notify(&mut self, run: &str, workspace: &str) -> Result<()> {
+        match self.places.iter().find(|place| place.server.name == workspace) {
+            Some(place) => self.notices.tell(self.machine, &place.server, run),
+            None => Ok(()),
+        }
+    }
+
     /// Holds all runs for longer whose time it is.
     fn beat(&mut self) {
         for segment in self.segments.values_mut() {
@@ -223,11 +260,18 @@ impl Worker<'_> {
     fn handle(&mut self, event: Event) -> Result<()> {
         match event {
             Event::Told(what) => {
-                let mut words = what.split(' ');
-                if let (Some("run"), Some(id), Some("cancelled")) = (words.next(), words.next(), words.next())
-                    && let Some(segment) = id.parse().ok().and_then(|id: i64| self.segments.get_mut(&id))
-                {
-                    segment.next_beat = Instant::now();
+                let words: Vec<&str> = what.split(' ').collect();
+                let ["run", id, how] = words[..] else { return Ok(()) };
+                let Some(segment) = id.parse().ok().and_then(|id: i64| self.segments.get_mut(&id)) else {
+                    return Ok(());
+                };
+                match how {
+                    "cancelled" => segment.next_beat = Instant::now(),
+                    "asked" => {
+                        let (run, workspace) = (segment.taken.name.clone(), segment.workspace.clone());
+                        self.notify(&run, &workspace)?;
+                    }
+                    _ => {}
                 }
             }
             Event::Deaf => self.deaf_since = Some(Instant::now()),
@@ -253,6 +297,9 @@ impl Worker<'_> {
             SegmentEnd::Left(how) => {
                 self.metrics.ended(&how);
                 output::line(format!("{name}: {how}"))?;
+                if matches!(how.as_str(), "waiting" | "stuck") {
+                    self.notify(&name, &segment.workspace)?;
+                }
             }
             SegmentEnd::GoesOn(why) => {
                 output::line(format!("{name}: {why}"))?;

@@ -3,8 +3,12 @@
 //! A session is a conversation with flows: `/NAME …` begins a run, and what is said next answers its question. The runs of a
 //! session have its name, so that a session is found again by them, and any run of the user's can be loaded as one.
 
+mod actions;
+mod options;
 mod session;
+mod shown;
 mod turn;
+mod typed;
 mod wire;
 
 use std::cell::RefCell;
@@ -14,24 +18,26 @@ use std::rc::Rc;
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
-    AgentCapabilities, CancelNotification, ClientCapabilities, Error, Implementation, InitializeRequest,
-    InitializeResponse, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse,
-    NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest, ResumeSessionRequest,
-    ResumeSessionResponse, SessionCapabilities, SessionInfo, SessionListCapabilities, SessionResumeCapabilities,
-    SetSessionModeRequest, SetSessionModeResponse,
+    AgentCapabilities, CancelNotification, ClientCapabilities, ConfigOptionUpdate, Error, Implementation,
+    InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest,
+    LoadSessionResponse, NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest,
+    ResumeSessionRequest, ResumeSessionResponse, SessionCapabilities, SessionConfigOptionValue, SessionInfo,
+    SessionListCapabilities, SessionResumeCapabilities, SessionUpdate, SetSessionConfigOptionRequest,
+    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::BufReader;
 
+use crate::editors::lines::{LineReader, TooLong};
 use crate::editors::offer::Offer;
 use crate::editors::supervisor::Supervisor;
 use crate::engine::run_records::Origin;
 use crate::error::{Code, Failure, Result};
 use crate::model::text::{clean, excerpt};
 use session::Session;
-use wire::{Incoming, LineReader, Wire};
+use wire::{Incoming, Wire};
 
 /// What starts runs in a folder, and the flows that are offered there.
 pub(crate) type InFolder = (Supervisor, Vec<Offer>);
@@ -83,7 +89,9 @@ pub(crate) async fn serve(options: AcpOptions<'_>) -> Result<()> {
         match line {
             // The client is gone. What its runs do goes on without it, to their next question.
             None => return Ok(()),
-            Some(Err(error)) => agent.wire.reply(&Value::Null, Err(error)),
+            Some(Err(TooLong)) => {
+                agent.wire.reply(&Value::Null, Err(Error::invalid_request().data(json!(TooLong::told()))));
+            }
             Some(Ok(line)) => match agent.wire.take(&line) {
                 Some(Incoming::Request { id, method, params }) => turns.push(agent.answer(id, method, params)),
                 Some(Incoming::Notification { method, params }) => agent.notified(&method, params),
@@ -134,7 +142,7 @@ impl Agent<'_> {
                 let session = Session::new(self.folder(&cwd)?, format!("acp-{}", uuid::Uuid::new_v4().simple()), None);
                 let session = self.open(session);
                 let response = NewSessionResponse::new(session.id.clone()).modes(session.modes());
-                written(&response)
+                written(&response.config_options(session.options()))
             }
             "session/load" => {
                 let LoadSessionRequest { cwd, session_id, .. } = read(params)?;
@@ -153,8 +161,21 @@ impl Agent<'_> {
             }
             "session/set_mode" => {
                 let SetSessionModeRequest { session_id, mode_id, .. } = read(params)?;
-                self.session(&session_id.0)?.set_mode(&mode_id.0)?;
+                let session = self.session(&session_id.0)?;
+                session.set_mode(&mode_id.0)?;
+                let options = ConfigOptionUpdate::new(session.options());
+                self.wire.notify("session/update", &session.update(SessionUpdate::ConfigOptionUpdate(options)));
                 written(&SetSessionModeResponse::new())
+            }
+            "session/set_config_option" => {
+                let SetSessionConfigOptionRequest { session_id, config_id, value, .. } = read(params)?;
+                let session = self.session(&session_id.0)?;
+                let word = match value {
+                    SessionConfigOptionValue::ValueId { value } => value.0,
+                    _ => return Err(Error::invalid_params().data(json!("the value must be one of the option's"))),
+                };
+                session.set_option(&config_id.0, &word)?;
+                written(&SetSessionConfigOptionResponse::new(session.options()))
             }
             "session/prompt" => {
                 let PromptRequest { session_id, prompt, .. } = read(params)?;

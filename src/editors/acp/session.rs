@@ -5,20 +5,43 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{
-    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ContentBlock, ContentChunk, Error, SessionMode,
-    SessionModeState, SessionNotification, SessionUpdate, TextContent, UnstructuredCommandInput,
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ContentBlock, ContentChunk, Error,
+    SessionConfigOption, SessionMode, SessionModeState, SessionNotification, SessionUpdate, TextContent,
+    UnstructuredCommandInput,
 };
 use serde_json::json;
 
-use super::InFolder;
+use super::actions::Actions;
+use super::options::Chosen;
 use super::wire::Wire;
+use super::{InFolder, options};
 use crate::editors::form;
 use crate::editors::offer::Offer;
 use crate::editors::supervisor::{OpenQuestion, Process};
+use crate::host::ui::answer;
+use crate::model::question::Question;
 use crate::model::text::clean;
 
 /// The mode in which only slash commands begin a run.
 const COMMANDS: &str = "commands";
+
+/// What stands for no answer: editors send no empty prompts.
+pub(super) const DEFAULT: &str = "default";
+
+/// Tells whether a question can be left without an answer.
+pub(super) fn takes_default(question: &Question) -> bool {
+    let is_own = question.commands.iter().any(|command| command.name == DEFAULT);
+    !is_own && (question.optional || answer::default(question).is_some())
+}
+
+/// Returns a question as it is shown, with what can be said.
+pub(super) fn asked(question: &Question) -> String {
+    let mut text = form::text(question);
+    if takes_default(question) {
+        text += &format!("\n(`/{DEFAULT}` goes on without an answer)");
+    }
+    text
+}
 
 pub(super) struct Session {
     pub id: String,
@@ -28,7 +51,13 @@ pub(super) struct Session {
     /// How many runs it has begun.
     begun: Cell<usize>,
     pub process: RefCell<Option<Arc<Process>>>,
+    /// What the run does beside talking.
+    pub actions: RefCell<Option<Actions>>,
     mode: RefCell<String>,
+    /// The options that are set.
+    pub chosen: RefCell<Chosen>,
+    /// The commands of a question that the client was told last.
+    told_commands: RefCell<Vec<String>>,
     pub cancelled: tokio::sync::Notify,
     /// Whether a prompt is being answered.
     pub busy: Cell<bool>,
@@ -44,6 +73,9 @@ impl Session {
             run: RefCell::new(run),
             begun: Cell::new(begun),
             process: RefCell::default(),
+            actions: RefCell::default(),
+            chosen: RefCell::default(),
+            told_commands: RefCell::default(),
             mode: RefCell::new(COMMANDS.to_owned()),
             cancelled: tokio::sync::Notify::new(),
             busy: Cell::new(false),
@@ -85,6 +117,18 @@ impl Session {
         Ok(())
     }
 
+    /// Returns what can be set beside the mode, with what is set.
+    pub(super) fn options(&self) -> Vec<SessionConfigOption> {
+        self.flow_of_mode().map(|offer| options::of(offer, &self.chosen.borrow())).unwrap_or_default()
+    }
+
+    /// Sets an option of the mode's flow.
+    pub(super) fn set_option(&self, name: &str, word: &str) -> Result<(), Error> {
+        let wrong = |why: String| Error::invalid_params().data(json!(why));
+        let offer = self.flow_of_mode().ok_or_else(|| wrong("this mode has no options".to_owned()))?;
+        options::choose(offer, &mut self.chosen.borrow_mut(), name, word).map_err(wrong)
+    }
+
     /// Returns the flow that what is said without a slash is for.
     pub(super) fn flow_of_mode(&self) -> Option<&Offer> {
         let mode = self.mode.borrow();
@@ -101,8 +145,30 @@ impl Session {
         let resume =
             AvailableCommand::new("resume", "Go on with a run of this folder: without a name with this session's")
                 .input(AvailableCommandInput::Unstructured(UnstructuredCommandInput::new("run")));
-        let all = flows.chain([resume]).collect();
+        // Those of the question that waits come first: that is what is typed now.
+        let open = self.question();
+        let asked = open.as_ref().map(|open| open.question.commands.clone()).unwrap_or_default();
+        let of_question = asked.iter().map(|command| {
+            let argument = command.text.clone().or_else(|| command.number.clone());
+            let hint = argument.unwrap_or_else(|| command.choices.join(" | "));
+            let input = AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(clean(&hint)));
+            let told = AvailableCommand::new(command.name.clone(), clean(&command.summary));
+            if hint.is_empty() { told } else { told.input(input) }
+        });
+        let default = open.filter(|open| takes_default(&open.question));
+        let default = default.map(|_| AvailableCommand::new(DEFAULT, "Go on without an answer to this question"));
+        let all = of_question.chain(default).chain(flows).chain([resume]).collect();
         self.update(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(all)))
+    }
+
+    /// Returns what can be typed, if that is not what the client was told last.
+    pub(super) fn changed_commands(&self) -> Option<SessionNotification> {
+        let open = self.question();
+        let default = open.as_ref().filter(|open| takes_default(&open.question)).map(|_| DEFAULT.to_owned());
+        let asked = open.map(|open| open.question.commands).unwrap_or_default();
+        let names: Vec<String> = asked.into_iter().map(|command| command.name).chain(default).collect();
+        let before = self.told_commands.replace(names.clone());
+        (before != names).then(|| self.commands())
     }
 
     pub(super) fn update(&self, update: SessionUpdate) -> SessionNotification {
@@ -134,7 +200,7 @@ impl Session {
         };
         wire.notify("session/update", &self.chunk(&format!("{}\n\n", text.trim_end())));
         if let Some(open) = self.question() {
-            wire.notify("session/update", &self.chunk(&format!("{}\n", form::text(&open.question))));
+            wire.notify("session/update", &self.chunk(&format!("{}\n", asked(&open.question))));
         }
     }
 

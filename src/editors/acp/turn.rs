@@ -1,24 +1,33 @@
 //! One prompt: begins a run, or answers its question, and shows what the run says until it asks or ends.
 
-use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{
-    ContentBlock, ContentChunk, CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
-    ElicitationFormMode, ElicitationSchema, ElicitationSessionScope, EmbeddedResourceResource, Error, Plan, PlanEntry,
-    PlanEntryPriority, PlanEntryStatus, PromptResponse, SessionUpdate, StopReason, TextContent, ToolCall,
+    ContentBlock, CreateElicitationRequest, CreateElicitationResponse, ElicitationAction, ElicitationFormMode,
+    ElicitationSchema, ElicitationSessionScope, Error, PermissionOption, PermissionOptionKind, PromptResponse,
+    RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, StopReason, TextContent,
     ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use serde_json::{Map, Value, json};
 
-use super::session::Session;
+use super::actions::Actions;
+use super::options;
+use super::session::{DEFAULT, Session, asked, takes_default};
+use super::shown::Shown;
+use super::typed::{Prompted, arguments};
 use super::wire::Wire;
 use crate::editors::form;
-use crate::editors::offer::{Offer, OfferedCommand};
+use crate::editors::offer::Offer;
 use crate::editors::supervisor::{OpenQuestion, Process, Standing};
 use crate::error::{Code, Failure};
-use crate::model::param::Param;
 use crate::model::text::{clean, excerpt};
+
+/// How often it is looked whether the run has done something that it does not tell.
+const PAUSE: Duration = Duration::from_millis(200);
+/// What a permission that is given is called.
+const ALLOW: &str = "allow";
 
 /// Answers a prompt. `client` is whether the client has forms, and the commands that it may name.
 pub(super) async fn prompt(
@@ -31,7 +40,8 @@ pub(super) async fn prompt(
         return Err(Error::invalid_request().data(json!("another prompt of this session is being answered")));
     }
     let turn = Turn { wire, session, has_forms: client.0, allowed: client.1 };
-    let done = turn.prompt(&text_of(prompt)).await;
+    let done = turn.prompt(&Prompted::of(prompt)).await;
+    turn.tell_commands();
     session.busy.set(false);
     match done {
         Ok(reason) => Ok(PromptResponse::new(reason)),
@@ -42,20 +52,6 @@ pub(super) async fn prompt(
             Ok(PromptResponse::new(StopReason::EndTurn))
         }
     }
-}
-
-/// Returns what was typed, and what stands in what goes with it.
-fn text_of(prompt: &[ContentBlock]) -> String {
-    let parts = prompt.iter().filter_map(|block| match block {
-        ContentBlock::Text(text) => Some(text.text.clone()),
-        ContentBlock::ResourceLink(link) => Some(link.uri.strip_prefix("file://").unwrap_or(&link.uri).to_owned()),
-        ContentBlock::Resource(embedded) => match &embedded.resource {
-            EmbeddedResourceResource::TextResourceContents(text) => Some(format!("\n{}\n", text.text)),
-            _ => None,
-        },
-        _ => None,
-    });
-    parts.collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
 struct Turn<'a> {
@@ -70,11 +66,18 @@ impl Turn<'_> {
         self.wire.notify("session/update", &self.session.chunk(text));
     }
 
-    async fn prompt(&self, text: &str) -> Result<StopReason, Failure> {
-        let supervisor = self.session.supervisor();
+    /// Tells what can be typed, where that has changed.
+    fn tell_commands(&self) {
+        if let Some(update) = self.session.changed_commands() {
+            self.wire.notify("session/update", &update);
+        }
+    }
+
+    async fn prompt(&self, prompted: &Prompted) -> Result<StopReason, Failure> {
+        let (supervisor, text) = (self.session.supervisor(), prompted.typed.as_str());
         if let Some((offer, rest)) = self.called(text) {
-            let arguments = arguments(offer, rest)?;
-            return self.begin(offer, &arguments).await;
+            let arguments = arguments(offer, rest, prompted)?;
+            return self.begin(offer, arguments).await;
         }
         let resumed = text.strip_prefix("/resume").filter(|rest| rest.is_empty() || rest.starts_with(' '));
         if let Some(wanted) = resumed {
@@ -94,7 +97,8 @@ impl Turn<'_> {
         }
         if let Some(open) = self.session.question() {
             let run = self.session.run.borrow().clone().unwrap_or_default();
-            let answer = Value::from(text);
+            let is_default = text == format!("/{DEFAULT}") && takes_default(&open.question);
+            let answer = Value::from(if is_default { String::new() } else { prompted.with_shown(text) });
             let answered = supervisor.answer(&run, Some(&open.effect), &answer, None).await;
             return match answered {
                 Ok(Some(process)) => self.follow(process).await,
@@ -103,15 +107,15 @@ impl Turn<'_> {
                     Ok(StopReason::EndTurn)
                 }
                 Err(failure) if failure.code == Code::AnswerInvalid => {
-                    self.say(&format!("{}\n\n{}\n", clean(&failure.message), form::text(&open.question)));
+                    self.say(&format!("{}\n\n{}\n", clean(&failure.message), asked(&open.question)));
                     Ok(StopReason::EndTurn)
                 }
                 Err(failure) => Err(failure),
             };
         }
         if let Some(offer) = self.session.flow_of_mode().filter(|_| !text.starts_with('/')) {
-            let arguments = arguments(offer, text)?;
-            return self.begin(offer, &arguments).await;
+            let arguments = arguments(offer, text, prompted)?;
+            return self.begin(offer, arguments).await;
         }
         let flows: String = self
             .session
@@ -134,8 +138,15 @@ impl Turn<'_> {
         self.session.offers().iter().find(|offer| offer.name == name).map(|offer| (offer, rest.trim()))
     }
 
-    async fn begin(&self, offer: &Offer, arguments: &Map<String, Value>) -> Result<StopReason, Failure> {
-        let line = offer.command_line(arguments, self.allowed).map_err(|why| Failure::new(Code::Usage, why))?;
+    async fn begin(&self, offer: &Offer, mut arguments: Map<String, Value>) -> Result<StopReason, Failure> {
+        options::add(offer, &self.session.chosen.borrow(), &mut arguments);
+        let mut allowed = self.allowed.to_vec();
+        for (name, command) in offer.commands_in(&arguments) {
+            if !allowed.contains(&command) && self.permits(offer, &name, &command).await {
+                allowed.push(command);
+            }
+        }
+        let line = offer.command_line(&arguments, &allowed).map_err(|why| Failure::new(Code::Usage, why))?;
         let name = self.session.next_run();
         let process = self.session.supervisor().begin_as(line, &name).await?;
         let run = process.run();
@@ -145,23 +156,63 @@ impl Turn<'_> {
         self.follow(process).await
     }
 
+    /// Asks the person whether a run may run a command that they have typed.
+    async fn permits(&self, offer: &Offer, param: &str, command: &str) -> bool {
+        let title = format!("{}: run `{}` ({param}) as often as it needs", offer.flow, excerpt(command));
+        let fields = ToolCallUpdateFields::new()
+            .title(title)
+            .kind(ToolKind::Execute)
+            .status(ToolCallStatus::Pending)
+            // All of it, however long the command is.
+            .content(vec![ContentBlock::Text(TextContent::new(clean(command))).into()])
+            .raw_input(json!({ "param": param, "command": command }));
+        let call = ToolCallUpdate::new(format!("permission-{}", uuid::Uuid::new_v4().simple()), fields);
+        let options = vec![
+            PermissionOption::new(ALLOW, "Allow for this run", PermissionOptionKind::AllowOnce),
+            PermissionOption::new("reject", "Do not run it", PermissionOptionKind::RejectOnce),
+        ];
+        let request = RequestPermissionRequest::new(self.session.id.clone(), call, options);
+        let reply = tokio::select! {
+            reply = self.wire.request("session/request_permission", &request) => reply,
+            () = self.session.cancelled.notified() => None,
+        };
+        let reply: Option<RequestPermissionResponse> = reply.and_then(|reply| serde_json::from_value(reply).ok());
+        matches!(reply.map(|reply| reply.outcome),
+            Some(RequestPermissionOutcome::Selected(selected)) if &*selected.option_id.0 == ALLOW)
+    }
+
+    /// Shows what the run has done since the last time, beside what it says.
+    fn show_actions(&self) {
+        if let Some(actions) = self.session.actions.borrow_mut().as_mut() {
+            for update in actions.more() {
+                self.wire.notify("session/update", &self.session.update(update));
+            }
+        }
+    }
+
     /// Shows what a run says until it asks what the client has no form for, or ends.
     async fn follow(&self, process: Arc<Process>) -> Result<StopReason, Failure> {
         self.session.process.replace(Some(Arc::clone(&process)));
-        let mut shown =
-            Shown { turn: self, seen: process.shown(), streams: Vec::new(), ended: HashMap::new(), plan: Vec::new() };
+        let mut shown = Shown::from(self.wire, self.session, process.shown());
         loop {
             let count = process.count();
             for event in process.events(shown.seen) {
                 shown.seen += 1;
+                if event["type"] == "run_started" {
+                    let (journal, resumed) = (event["journal"].as_str(), event["resumed"] == true);
+                    // A run on a server has no file that grows.
+                    let journal = journal.map(Path::new).filter(|journal| journal.is_file());
+                    self.session.actions.replace(journal.map(|journal| Actions::of(journal, resumed)));
+                }
                 shown.take(&event);
             }
             process.set_shown(shown.seen);
+            self.show_actions();
             match process.standing() {
                 Standing::Ended(end) => return Ok(self.end(&end)),
                 Standing::Asked(open) => {
                     if !self.has_forms {
-                        self.say(&format!("\n{}\n", form::text(&open.question)));
+                        self.say(&format!("\n{}\n", asked(&open.question)));
                         return Ok(StopReason::EndTurn);
                     }
                     if let Some(reason) = self.ask(&process, &open).await? {
@@ -172,6 +223,7 @@ impl Turn<'_> {
                     tokio::select! {
                         () = process.changed(count) => {}
                         () = self.session.cancelled.notified() => {}
+                        () = tokio::time::sleep(PAUSE) => {}
                     }
                 }
             }
@@ -209,7 +261,7 @@ impl Turn<'_> {
         };
         let reply: Option<CreateElicitationResponse> = reply.and_then(|reply| serde_json::from_value(reply).ok());
         let Some(ElicitationAction::Accept(accepted)) = reply.map(|reply| reply.action) else {
-            self.say(&format!("\n{}\n", form::text(&question)));
+            self.say(&format!("\n{}\n", asked(&question)));
             return Ok(Some(StopReason::EndTurn));
         };
         let content = accepted.content.and_then(|mut content| content.remove(form::FIELD));
@@ -230,219 +282,5 @@ impl Turn<'_> {
 async fn gone(process: &Process, effect: &str) {
     while process.question(Some(effect)).is_some() {
         process.changed(process.count()).await;
-    }
-}
-
-/// What of a run was shown in this turn.
-struct Shown<'a> {
-    turn: &'a Turn<'a>,
-    seen: usize,
-    /// The calls whose text is shown, in the order in which they began. The first is shown as it comes, the others after it.
-    streams: Vec<Stream>,
-    /// The calls whose text nobody sees, by their keys: what they are called.
-    ended: HashMap<String, String>,
-    /// What the run does: each with how far it is.
-    plan: Vec<(String, u64, u64)>,
-}
-
-struct Stream {
-    call: String,
-    label: String,
-    text: String,
-    /// How much of the text was sent.
-    sent: usize,
-    over: bool,
-}
-
-impl Shown<'_> {
-    fn take(&mut self, event: &Value) {
-        let text = |name: &str| event[name].as_str().unwrap_or_default();
-        let update = |update| self.turn.wire.notify("session/update", &self.turn.session.update(update));
-        let call = text("call").to_owned();
-        match text("type") {
-            "said" => {
-                let markdown = clean(text("markdown").trim_end());
-                let from = text("from");
-                let from = if from.is_empty() { String::new() } else { format!("**{}:** ", clean(from)) };
-                self.turn.say(&format!("{from}{markdown}\n\n"));
-            }
-            "notice" => self.turn.say(&format!("*{}*\n\n", clean(text("text")))),
-            "call_started" if event["show"] == true => {
-                let label = clean(text("label"));
-                self.streams.push(Stream { call, label, text: String::new(), sent: 0, over: false });
-            }
-            "call_started" => {
-                let name = if text("label").is_empty() { text("model") } else { text("label") };
-                let tool =
-                    ToolCall::new(call.clone(), excerpt(name)).kind(ToolKind::Think).status(ToolCallStatus::InProgress);
-                update(SessionUpdate::ToolCall(tool));
-                self.ended.insert(call, name.to_owned());
-            }
-            "call_delta" | "call_retried" => {
-                if let Some(stream) = self.streams.iter_mut().find(|stream| stream.call == call) {
-                    if text("type") == "call_delta" {
-                        stream.text.push_str(text("text"));
-                    } else if stream.sent == 0 {
-                        stream.text.clear();
-                    } else {
-                        // What was shown stays; the text begins anew below it.
-                        stream.text.push_str("\n\n");
-                    }
-                }
-                self.flush();
-            }
-            "call_thought" => {
-                let content = ContentBlock::Text(TextContent::new(clean(text("text"))));
-                update(SessionUpdate::AgentThoughtChunk(ContentChunk::new(content)));
-            }
-            "call_ended" => {
-                let has_failed = !event["failure"].is_null();
-                if let Some(stream) = self.streams.iter_mut().find(|stream| stream.call == call) {
-                    stream.over = true;
-                }
-                if self.ended.remove(&call).is_some() {
-                    let status = if has_failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
-                    let fields = ToolCallUpdateFields::new().status(status);
-                    update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call, fields)));
-                }
-                self.flush();
-            }
-            "status" => {
-                self.plan.retain(|(_, _, total)| *total > 0);
-                let line = text("text").lines().next().unwrap_or_default();
-                if !line.is_empty() {
-                    self.plan.push((clean(line), 0, 0));
-                }
-                self.show_plan();
-            }
-            "progress" => {
-                let (done, total) =
-                    (event["done"].as_u64().unwrap_or_default(), event["total"].as_u64().unwrap_or_default());
-                let label = clean(text("label"));
-                match self.plan.iter_mut().find(|(known, _, total)| *known == label && *total > 0) {
-                    Some(entry) => (entry.1, entry.2) = (done, total),
-                    None => self.plan.push((label, done, total)),
-                }
-                self.show_plan();
-            }
-            _ => {}
-        }
-    }
-
-    /// Sends what can be shown of the first call, and of those behind it once it is over.
-    fn flush(&mut self) {
-        while let Some(stream) = self.streams.first_mut() {
-            let mut out = String::new();
-            if stream.sent == 0 && !stream.text.is_empty() && !stream.label.is_empty() {
-                out = format!("**{}:** ", stream.label);
-            }
-            out += &clean(&stream.text[stream.sent..]);
-            stream.sent = stream.text.len();
-            if stream.over && stream.sent > 0 {
-                out += "\n\n";
-            }
-            let is_over = stream.over;
-            if !out.is_empty() {
-                self.turn.say(&out);
-            }
-            if !is_over {
-                return;
-            }
-            self.streams.remove(0);
-        }
-    }
-
-    fn show_plan(&self) {
-        let entry = |(label, done, total): &(String, u64, u64)| {
-            let content = if *total > 0 { format!("{label} ({done}/{total})") } else { label.clone() };
-            let status = match *total > 0 && done >= total {
-                true => PlanEntryStatus::Completed,
-                false => PlanEntryStatus::InProgress,
-            };
-            PlanEntry::new(content, PlanEntryPriority::Medium, status)
-        };
-        let plan = Plan::new(self.plan.iter().map(entry).collect());
-        self.turn.wire.notify("session/update", &self.turn.session.update(SessionUpdate::Plan(plan)));
-    }
-}
-
-/// Returns the arguments that stand behind a slash command: `--name=value` and `--name` first, then the text.
-fn arguments(offer: &Offer, text: &str) -> Result<Map<String, Value>, Failure> {
-    let wrong = |why: String| Failure::new(Code::Usage, why);
-    let mut arguments = Map::new();
-    let (mut rest, mut own): (&str, &OfferedCommand) = (text.trim(), &offer.main);
-    let first = rest.split_whitespace().next().unwrap_or_default();
-    if let (Some(member), Some(command)) = (offer.command_member(), offer.commands.get(first)) {
-        arguments.insert(member.to_owned(), first.into());
-        (rest, own) = (rest[first.len()..].trim_start(), command);
-    }
-    while let Some(option) = rest.strip_prefix("--") {
-        let (name, value, behind) = option_in(option);
-        rest = behind.trim_start();
-        let (is_no, (name, param)) =
-            match (param_of(own, name), name.strip_prefix("no-").and_then(|name| param_of(own, name))) {
-                (Some(found), _) => (false, found),
-                (None, Some(found)) => (true, found),
-                (None, None) => return Err(wrong(format!("{} takes no --{}", offer.name, excerpt(name)))),
-            };
-        let value = match value {
-            Some(value) => param.parse(value).map_err(|why| wrong(format!("--{name} {why}")))?,
-            None => match &param.alone {
-                Some(alone) => param.parse(alone).map_err(|why| wrong(format!("--{name} {why}")))?,
-                None => Value::from(!is_no),
-            },
-        };
-        match (param.many, arguments.get_mut(name)) {
-            (true, Some(Value::Array(items))) => items.push(value),
-            (true, _) => drop(arguments.insert(name.clone(), json!([value]))),
-            (false, _) => drop(arguments.insert(name.clone(), value)),
-        }
-    }
-    let positional = own.params.iter().filter(|(_, param)| param.positional);
-    let first = positional.min_by(|a, b| a.1.order.unwrap_or(f64::MAX).total_cmp(&b.1.order.unwrap_or(f64::MAX)));
-    match first {
-        _ if rest.is_empty() => {}
-        Some((name, param)) => {
-            let items = || rest.split_whitespace().map(Value::from).collect();
-            arguments.insert(name.clone(), if param.many { Value::Array(items()) } else { Value::from(rest) });
-        }
-        None => return Err(wrong(format!("{} takes no text: {}", offer.name, excerpt(rest)))),
-    }
-    Ok(arguments)
-}
-
-/// Returns the param whose option this is.
-fn param_of<'o>(own: &'o OfferedCommand, option: &str) -> Option<(&'o String, &'o Param)> {
-    own.params.iter().find(|(name, _)| name.replace('_', "-") == option)
-}
-
-/// Splits what begins with an option: its name, its value, which may stand in double quotes, and what is behind it.
-fn option_in(text: &str) -> (&str, Option<&str>, &str) {
-    let end = text.find(|letter: char| letter == '=' || letter.is_whitespace()).unwrap_or(text.len());
-    let (name, rest) = text.split_at(end);
-    let Some(value) = rest.strip_prefix('=') else { return (name, None, rest) };
-    if let Some((quoted, behind)) = value.strip_prefix('"').and_then(|quoted| quoted.split_once('"')) {
-        return (name, Some(quoted), behind);
-    }
-    let end = value.find(char::is_whitespace).unwrap_or(value.len());
-    (name, Some(&value[..end]), &value[end..])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::option_in;
-
-    #[test]
-    fn an_option_s_value_is_a_word_or_stands_in_quotes() {
-        for (text, split) in [
-            ("quick tea", ("quick", None, " tea")),
-            ("quick", ("quick", None, "")),
-            ("who=ada tea", ("who", Some("ada"), " tea")),
-            ("test=\"cargo test\" tea", ("test", Some("cargo test"), " tea")),
-            ("test=\"open tea", ("test", Some("\"open"), " tea")),
-            ("x= tea", ("x", Some(""), " tea")),
-        ] {
-            assert_eq!(option_in(text), split, "{text}");
-        }
     }
 }

@@ -7,11 +7,7 @@ use std::io::Write as _;
 use agent_client_protocol_schema::v1::Error;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 use tokio::sync::oneshot;
-
-/// The longest message that is read, in bytes.
-const LONGEST: usize = 16 << 20;
 
 /// A message that came.
 pub(super) enum Incoming {
@@ -93,41 +89,5 @@ impl Wire {
             Some(id) => Incoming::Request { id, method, params },
             None => Incoming::Notification { method, params },
         })
-    }
-}
-
-/// Reads lines. What was read of one is kept when a read is given up.
-#[derive(Default)]
-pub(super) struct LineReader {
-    line: Vec<u8>,
-    is_too_long: bool,
-}
-
-impl LineReader {
-    /// Returns the next line. Of one that is too long nothing is kept, and `Err` says so.
-    pub(super) async fn next(
-        &mut self,
-        input: &mut (impl AsyncBufRead + Unpin),
-    ) -> std::io::Result<Option<Result<Vec<u8>, Error>>> {
-        loop {
-            let piece = input.fill_buf().await?;
-            if piece.is_empty() {
-                let rest = std::mem::take(&mut self.line);
-                return Ok((!rest.is_empty()).then_some(Ok(rest)));
-            }
-            let end = piece.iter().position(|byte| *byte == b'\n');
-            let length = end.map_or(piece.len(), |end| end + 1);
-            self.is_too_long |= self.line.len() + length > LONGEST;
-            match self.is_too_long {
-                true => self.line = Vec::new(),
-                false => self.line.extend_from_slice(&piece[..length]),
-            }
-            input.consume(length);
-            if end.is_some() {
-                let line = std::mem::take(&mut self.line);
-                let failure = || Error::invalid_request().data(json!(format!("a message has {LONGEST} bytes at most")));
-                return Ok(Some(if std::mem::take(&mut self.is_too_long) { Err(failure()) } else { Ok(line) }));
-            }
-        }
     }
 }

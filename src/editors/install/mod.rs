@@ -14,8 +14,9 @@ use crate::error::{Code, Failure, Result};
 
 /// The name of the entry.
 pub(crate) const NAME: &str = "nietz";
-/// What an agent is told that is to write a flow.
-const SKILL: &str = include_str!("skill.md");
+/// The skills that an agent gets, each with its folder: how a flow is written, and how one is run. They are slash commands, too.
+const SKILLS: [(&str, &str); 2] =
+    [("nietz", include_str!("run_flows.md")), ("nietz-flows", include_str!("write_flows.md"))];
 /// The largest configuration, in bytes.
 const LARGEST: u64 = 16 << 20;
 
@@ -135,10 +136,19 @@ impl EditorClient {
         }
     }
 
-    /// Returns the folder of the skill, in a client that has skills.
-    fn skill(self, scope: Scope, home: &Path, workspace: &Path) -> Option<PathBuf> {
+    /// Returns the files of the skills, in a client that has skills.
+    fn skills(self, scope: Scope, home: &Path, workspace: &Path) -> Vec<(PathBuf, &'static str)> {
+        let folder = match (self, scope) {
+            (EditorClient::ClaudeCode, _) => ".claude/skills",
+            (EditorClient::VsCode, Scope::User) => ".copilot/skills",
+            (EditorClient::VsCode, Scope::Project) => ".github/skills",
+            (EditorClient::Cursor, _) => ".cursor/skills",
+            (EditorClient::Codex, _) => ".agents/skills",
+            (EditorClient::Gemini, _) => ".gemini/skills",
+            (EditorClient::Zed | EditorClient::JetBrains, _) => return Vec::new(),
+        };
         let root = if scope == Scope::User { home } else { workspace };
-        (self == EditorClient::ClaudeCode).then(|| root.join(".claude/skills/nietz-flows/SKILL.md"))
+        SKILLS.map(|(name, text)| (root.join(folder).join(name).join("SKILL.md"), text)).into()
     }
 
     /// Returns what would be changed to put the entries in. Nothing is where all stand there already.
@@ -164,10 +174,10 @@ impl EditorClient {
         if before.as_deref() != Some(after.as_str()) {
             changes.push(Change { path, after: Some(after), shown });
         }
-        if let Some(path) = self.skill(scope, home, workspace)
-            && read(&path)?.as_deref() != Some(SKILL)
-        {
-            changes.push(Change { path, after: Some(SKILL.to_owned()), shown: SKILL.to_owned() });
+        for (path, text) in self.skills(scope, home, workspace) {
+            if read(&path)?.as_deref() != Some(text) {
+                changes.push(Change { path, after: Some(text.to_owned()), shown: text.to_owned() });
+            }
         }
         Ok(changes)
     }
@@ -194,10 +204,10 @@ impl EditorClient {
                 changes.push(Change { path, after: (!is_empty).then_some(after), shown });
             }
         }
-        if let Some(path) = self.skill(scope, home, workspace)
-            && read(&path)?.is_some()
-        {
-            changes.push(Change { path, after: None, shown: "the skill that writes flows\n".to_owned() });
+        for (path, _) in self.skills(scope, home, workspace) {
+            if read(&path)?.is_some() {
+                changes.push(Change { path, after: None, shown: "a skill of nietz's\n".to_owned() });
+            }
         }
         Ok(changes)
     }

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ElicitRequest, ElicitRequestParams, ElicitResult,
-    ElicitationAction, ElicitationSchema, InputRequest, InputRequests, InputRequiredResult, ProgressNotificationParam,
-    ProgressToken, ProtocolVersion,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ElicitResult, InputRequests,
+    InputRequiredResult, ProgressNotificationParam, ProgressToken, ProtocolVersion,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::{Calls, Shared, result};
+use super::standing::{Elsewhere, answer_in, elicitation, input_request};
+use super::{Calls, Shared, result, tasks};
 use crate::editors::form;
 use crate::editors::offer::Offer;
 use crate::editors::supervisor::{OpenQuestion, Process, Standing};
@@ -47,6 +47,8 @@ struct Caller<'a> {
     returns_questions: bool,
     /// Whether options can have titles.
     titled: bool,
+    /// Whether a run can be a task.
+    has_tasks: bool,
     /// How often this call was made again.
     round: u32,
     until: Instant,
@@ -61,29 +63,40 @@ pub(super) async fn call(
 ) -> Called {
     let version = context.protocol_version();
     let is_at_least = |wanted: ProtocolVersion| version.as_ref().is_some_and(|it| it.as_str() >= wanted.as_str());
-    let forms = context.client_capabilities().and_then(|own| own.elicitation);
+    let capabilities = context.client_capabilities();
+    // Clients of the era before say that they have the extension, and do not follow a task that they are given.
+    let follows_tasks = is_at_least(ProtocolVersion::V_2026_07_28);
+    let has_tasks = follows_tasks && capabilities.as_ref().is_some_and(|own| own.supports_tasks());
     let mut caller = Caller {
         shared,
         calls,
         token: context.meta.get_progress_token(),
-        // An empty capability means forms: addresses came later.
-        has_forms: forms.is_some_and(|own| own.form.is_some() || own.url.is_none()),
+        has_forms: has_forms(capabilities.as_ref()),
         returns_questions: is_at_least(ProtocolVersion::V_2026_07_28),
         titled: is_at_least(ProtocolVersion::V_2025_11_25),
+        has_tasks,
         context,
         round: 0,
         until: Instant::now() + shared.options.patience,
     };
     let arguments = request.arguments.clone().unwrap_or_default();
-    let done = match shared.offer(&request.name) {
-        Some(offer) => caller.flow(offer, &request, arguments).await,
-        None => caller.verb(&request.name, &arguments).await,
+    let done = match (&request.request_state, shared.offer(&request.name)) {
+        (Some(state), _) => caller.again(state, &request, &arguments).await,
+        (None, Some(offer)) => caller.flow(offer, arguments).await,
+        (None, None) => caller.verb(&request.name, &arguments).await,
     };
     match done {
         Ok(response) => Ok(response),
         Err(CallFailure::Told(failure)) => Ok(result::failed(&failure).into()),
         Err(CallFailure::Protocol(error)) => Err(error),
     }
+}
+
+/// Tells whether a client shows forms.
+pub(super) fn has_forms(capabilities: Option<&ClientCapabilities>) -> bool {
+    let forms = capabilities.and_then(|own| own.elicitation.as_ref());
+    // An empty capability means forms: addresses came later.
+    forms.is_some_and(|own| own.form.is_some() || own.url.is_none())
 }
 
 /// Why a call was not done.
@@ -104,31 +117,51 @@ fn usage(why: impl Into<String>) -> CallFailure {
 }
 
 impl Caller<'_> {
-    async fn flow(
+    /// Does a call that is made again, with the answer to its question.
+    async fn again(
         &mut self,
-        offer: &Offer,
+        state: &str,
         request: &CallToolRequestParams,
-        arguments: Map<String, Value>,
+        arguments: &Map<String, Value>,
     ) -> Result<CallToolResponse, CallFailure> {
         let supervisor = &self.shared.supervisor;
-        if let Some(state) = &request.request_state {
-            let asked = AskedFor::read(state).ok_or_else(|| usage("this request state is none of nietz's"))?;
-            let run = supervisor.own(&asked.run)?;
-            if supervisor.runs.one(&run)?.is_none_or(|listed| listed.summary.flow != offer.flow) {
-                return Err(usage(format!("the run {run} is none of {}", offer.flow)));
+        let asked = AskedFor::read(state).ok_or_else(|| usage("this request state is none of nietz's"))?;
+        let run = supervisor.own(&asked.run)?;
+        let is_meant = match self.shared.offer(&request.name) {
+            Some(offer) => supervisor.runs.one(&run)?.is_some_and(|listed| listed.summary.flow == offer.flow),
+            // Of the tools for runs, those that follow one.
+            None if matches!(&*request.name, "resume" | "wait" | "answer") => {
+                let wanted = text(arguments, "run")?.unwrap_or_default();
+                supervisor.own(wanted)? == run
             }
-            self.round = asked.round + 1;
-            let reply = request.input_responses.as_ref().and_then(|replies| replies.get(form::FIELD));
-            let reply: Option<ElicitResult> = reply.and_then(|reply| serde_json::from_value(reply.clone()).ok());
-            return match reply.map(answer_in) {
-                Some(Some(answer)) => self.answered(&run, Some(&asked.effect), &answer, None).await,
-                // The person does not want to answer now.
-                Some(None) => self.put_off(&run, &asked.effect),
-                None => self.go_on(&run).await,
-            };
+            None => false,
+        };
+        if !is_meant {
+            return Err(usage(format!("the run {run} is none of {}", excerpt(&request.name))));
         }
+        self.round = asked.round + 1;
+        let reply = request.input_responses.as_ref().and_then(|replies| replies.get(form::FIELD));
+        let reply: Option<ElicitResult> = reply.and_then(|reply| serde_json::from_value(reply.clone()).ok());
+        match reply.map(answer_in) {
+            Some(Some(answer)) => self.answered(&run, Some(&asked.effect), &answer, None).await,
+            // The person does not want to answer now.
+            Some(None) => self.put_off(&run, &asked.effect),
+            None => self.go_on(&run).await,
+        }
+    }
+
+    async fn flow(&mut self, offer: &Offer, arguments: Map<String, Value>) -> Result<CallToolResponse, CallFailure> {
+        let supervisor = &self.shared.supervisor;
         let line = offer.command_line(&arguments, &self.shared.options.allowed).map_err(usage)?;
         let process = supervisor.begin(line).await?;
+        let run = process.run();
+        if self.has_tasks && !run.is_empty() {
+            // One that is over at once is told at once.
+            let _ = tokio::time::timeout(tasks::GRACE, tasks::settled(&process)).await;
+            if !matches!(process.standing(), Standing::Ended(_)) {
+                return Ok(CallToolResponse::Task(tasks::begun(&run)));
+            }
+        }
         self.follow(&process).await
     }
 
@@ -240,20 +273,12 @@ impl Caller<'_> {
         let supervisor = &self.shared.supervisor;
         // Whether it came to something or not is looked at in the same way.
         let _ = tokio::time::timeout_at(self.until, supervisor.follow_another(run)).await;
-        if let Ok(question) = supervisor.recorded_question(run, None) {
-            return Ok(result::waiting(run, "", &question, &self.shared.options).into());
+        Ok(match self.shared.elsewhere(run).await? {
+            Elsewhere::Asked(question) => result::waiting(run, "", &question, &self.shared.options),
+            Elsewhere::Busy => result::running(run, "", "another program is at it"),
+            Elsewhere::Ended(ended) => *ended,
         }
-        let listed = supervisor.runs.one(run)?;
-        if listed.as_ref().is_some_and(|listed| listed.busy) {
-            return Ok(result::running(run, "", "another program is at it").into());
-        }
-        let status = listed.as_ref().map_or("failed", |listed| listed.status());
-        let mut end = serde_json::json!({ "status": status });
-        if status == "stopped" {
-            end = serde_json::json!({ "status": "interrupted" });
-        }
-        let said = supervisor.verb(&["report", run, "--markdown"]).await?;
-        Ok(result::ended(run, said.trim_end(), &end).into())
+        .into())
     }
 
     fn put_off(&self, run: &str, effect: &str) -> Result<CallToolResponse, CallFailure> {
@@ -341,16 +366,9 @@ impl Caller<'_> {
         if !self.has_forms || self.returns_questions && self.round >= ROUNDS {
             return Ok(Some(result::waiting(run, &said, &question, options).into()));
         }
-        let schema: ElicitationSchema = serde_json::from_value(form::schema(&question, self.titled))
-            .map_err(|error| Failure::new(Code::Internal, format!("a question has no form: {error}")))?;
-        let params = ElicitRequestParams::FormElicitationParams {
-            meta: None,
-            message: form::message(&question, &said),
-            requested_schema: schema,
-        };
+        let params = elicitation(&question, &said, self.titled)?;
         if self.returns_questions {
-            let mut requests = InputRequests::new();
-            requests.insert(form::FIELD.to_owned(), InputRequest::Elicitation(ElicitRequest::new(params)));
+            let requests = InputRequests::from([(form::FIELD.to_owned(), input_request(params))]);
             let state = AskedFor { run: run.to_owned(), effect: open.effect.clone(), round: self.round };
             return Ok(Some(InputRequiredResult::new(Some(requests), Some(state.write())).into()));
         }
@@ -415,17 +433,6 @@ impl AskedFor {
         let mut parts = state.split(' ').map(str::to_owned);
         let (run, effect, round) = (parts.next()?, parts.next()?, parts.next()?);
         parts.next().is_none().then_some(AskedFor { run, effect, round: round.parse().ok()? })
-    }
-}
-
-/// Returns the answer of a form that was filled in; of an empty one the default is meant.
-fn answer_in(reply: ElicitResult) -> Option<Value> {
-    match reply.action {
-        ElicitationAction::Accept => {
-            Some(reply.content.and_then(|content| content.get(form::FIELD).cloned()).unwrap_or_default())
-        }
-        // It declined, went away, or did what nobody knows yet.
-        _ => None,
     }
 }
 

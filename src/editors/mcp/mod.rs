@@ -1,33 +1,42 @@
 //! `nietz mcp`: flows as tools and prompts of the Model Context Protocol, runs as its resources.
 //!
 //! Both eras of the protocol are spoken. Up to 2025-11-25 a question is a request to the client while the call is open; since
-//! 2026-07-28 the call returns that it needs input, and is made again with it. `call` follows a run for one call, `tools` lists
-//! what can be called, `resources` reads what is there.
+//! 2026-07-28 the call returns that it needs input, and is made again with it. `call` follows a run for one call, `tasks` tells of
+//! it to clients that ask by themselves, `tools` lists what can be called, `resources` and `documents` read what is there. `stdio`
+//! is a client at standard input and output, `http` several at the loopback.
 
+mod address;
 mod call;
+mod documents;
+mod http;
 mod resources;
 mod result;
+mod standing;
+mod stdio;
+mod tasks;
 mod tools;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelledNotificationParam, GetPromptRequestParams, GetPromptResponse,
-    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, RequestId, ServerCapabilities,
-    ServerConfig,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelledNotificationParam, GetPromptRequestParams,
+    GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    RequestId, ServerCapabilities, ServerConfig, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, ServiceExt as _};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
+use crate::editors::InFolder;
 use crate::editors::offer::Offer;
 use crate::editors::supervisor::Supervisor;
 use crate::error::{Code, Failure, Result};
+use crate::host::documents::Store;
+use crate::model::redact::Redactor;
 
-/// The longest message that is read, in bytes.
-const LONGEST: usize = 16 << 20;
+pub(crate) use http::HttpListener;
 
 /// What the user says of the server.
 pub(crate) struct McpOptions {
@@ -53,11 +62,21 @@ struct Shared {
     supervisor: Supervisor,
     offers: Vec<Offer>,
     options: McpOptions,
+    documents: Store,
+    redactor: Redactor,
+    /// The questions of tasks that the person did not want to answer.
+    put_off: Mutex<HashSet<String>>,
 }
 
 impl McpServer {
-    pub(crate) fn new(supervisor: Supervisor, offers: Vec<Offer>, options: McpOptions) -> McpServer {
-        McpServer { shared: Arc::new(Shared { supervisor, offers, options }), calls: Calls::default() }
+    /// `documents` are those of the workspace; what goes out of them is redacted.
+    pub(crate) fn new((supervisor, offers): InFolder, options: McpOptions, documents: (Store, Redactor)) -> McpServer {
+        let ((documents, redactor), put_off) = (documents, Mutex::default());
+        McpServer::with(Arc::new(Shared { supervisor, offers, options, documents, redactor, put_off }))
+    }
+
+    fn with(shared: Arc<Shared>) -> McpServer {
+        McpServer { shared, calls: Calls::default() }
     }
 
     /// Serves the client at standard input and output until it leaves.
@@ -66,11 +85,8 @@ impl McpServer {
     ///
     /// `internal` if it speaks no version of the protocol.
     pub(crate) async fn serve_stdio(self) -> Result<()> {
-        let (read, write) = rmcp::transport::stdio();
-        let transport = rmcp::transport::async_rw::AsyncRwTransport::<RoleServer, _, _>::new(read, write)
-            .with_max_line_length(LONGEST);
         let failed = |why: String| Failure::new(Code::Internal, format!("the client at standard input: {why}"));
-        let running = match self.serve(transport).await {
+        let running = match self.serve(stdio::stdio()).await {
             Ok(running) => running,
             // One that leaves before it says anything has not failed.
             Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -82,7 +98,8 @@ impl McpServer {
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_prompts().enable_resources().build();
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_prompts().enable_resources();
+        let capabilities = capabilities.enable_tasks().build();
         let mut info = ServerConfig::new(capabilities).with_instructions(tools::INSTRUCTIONS);
         info.server_info = Implementation::new("nietz", env!("CARGO_PKG_VERSION"));
         info
@@ -141,7 +158,7 @@ impl ServerHandler for McpServer {
         _: RequestContext<RoleServer>,
     ) -> std::result::Result<ListResourcesResult, ErrorData> {
         Ok(ListResourcesResult::with_all_items(
-            resources::list(&self.shared).map_err(|failure| resources::refused(&failure))?,
+            resources::list(&self.shared).map_err(|failure| address::refused(&failure))?,
         ))
     }
 
@@ -159,6 +176,31 @@ impl ServerHandler for McpServer {
         _: RequestContext<RoleServer>,
     ) -> std::result::Result<ReadResourceResponse, ErrorData> {
         resources::read(&self.shared, &request.uri).await.map(ReadResourceResponse::from)
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> std::result::Result<GetTaskResult, ErrorData> {
+        let has_forms = call::has_forms(context.client_capabilities().as_ref());
+        tasks::get(&self.shared, &request.task_id, has_forms).await.map(GetTaskResult::new)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> std::result::Result<(), ErrorData> {
+        tasks::update(&self.shared, &request.task_id, request.input_responses).await
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> std::result::Result<(), ErrorData> {
+        tasks::cancel(&self.shared, &request.task_id)
     }
 }
 

@@ -1,28 +1,32 @@
-//! What can be read: each run as Markdown, and as a page.
+//! What can be read: each run as Markdown and as a page, and what `documents` has.
 
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 
-use super::Shared;
-use crate::error::{Failure, Result};
+use super::{Shared, address, documents};
+use crate::error::Result;
 use crate::model::text::{clean, excerpt};
 
 const RUNS: &str = "nietz://runs/";
 /// The end of the address of a run's page.
 const PAGE: &str = "/report";
+/// The app by which a client that shows pages of servers shows a run's report.
+pub(super) const APP: &str = "ui://nietz/report";
+const APP_TYPE: &str = "text/html;profile=mcp-app";
+const APP_PAGE: &str = include_str!("report.html");
 /// The most runs that are listed.
 const MOST: usize = 50;
 
-/// Returns a failure as the protocol has it.
-pub(super) fn refused(failure: &Failure) -> ErrorData {
-    ErrorData::internal_error(format!("[{}] {}", failure.code.name(), clean(&failure.message)), None)
+/// Returns the address of a run's page.
+pub(super) fn page(run: &str) -> String {
+    format!("{RUNS}{run}{PAGE}")
 }
 
-/// Returns the latest runs, newest first.
+/// Returns the latest runs, newest first, and documents behind them.
 ///
 /// # Errors
 ///
-/// Those of [`Runs::list`](crate::engine::runs::Runs::list).
+/// Those of [`Runs::list`](crate::engine::runs::Runs::list), and of a folder of documents that cannot be listed.
 pub(super) fn list(shared: &Shared) -> Result<Vec<Resource>> {
     let runs = shared.supervisor.runs.list()?;
     let resource = |run: &crate::engine::runs::ListedRun| {
@@ -31,7 +35,12 @@ pub(super) fn list(shared: &Shared) -> Result<Vec<Resource>> {
             .with_description(clean(&about))
             .with_mime_type("text/markdown")
     };
-    Ok(runs.iter().rev().take(MOST).map(resource).collect())
+    let mut all: Vec<Resource> = runs.iter().rev().take(MOST).map(resource).collect();
+    all.push(
+        Resource::new(APP, "report").with_description("Shows a run's report beside a call").with_mime_type(APP_TYPE),
+    );
+    all.extend(documents::list(shared)?);
+    Ok(all)
 }
 
 /// Returns how all others are addressed.
@@ -39,22 +48,33 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     let template = |address: &str, name: &str, about: &str, kind: &str| {
         ResourceTemplate::new(address, name).with_description(about).with_mime_type(kind)
     };
-    vec![
+    let mut all = vec![
         template("nietz://runs/{run}", "run", "What a run did and said", "text/markdown"),
         template("nietz://runs/{run}/report", "report", "The page of a run", "text/html"),
-    ]
+    ];
+    all.extend(documents::templates());
+    all
 }
 
 /// Reads one.
-pub(super) async fn read(shared: &Shared, address: &str) -> std::result::Result<ReadResourceResult, ErrorData> {
-    let missing = || ErrorData::resource_not_found(format!("there is nothing at {}", excerpt(address)), None);
-    let rest = address.strip_prefix(RUNS).ok_or_else(missing)?;
+pub(super) async fn read(shared: &Shared, uri: &str) -> std::result::Result<ReadResourceResult, ErrorData> {
+    let missing = || address::missing(uri);
+    if let Some(rest) = uri.strip_prefix(documents::DOCUMENTS) {
+        return documents::read(shared, rest, uri);
+    }
+    if let Some(rest) = uri.strip_prefix(documents::SCHEMAS) {
+        return documents::schema(shared, rest, uri);
+    }
+    if uri == APP {
+        return Ok(ReadResourceResult::new(vec![ResourceContents::text(APP_PAGE, uri).with_mime_type(APP_TYPE)]));
+    }
+    let rest = uri.strip_prefix(RUNS).ok_or_else(missing)?;
     let (run, form, kind): (&str, &[&str], &str) = match rest.strip_suffix(PAGE) {
         Some(run) => (run, &["-o", "-"], "text/html"),
         None => (rest, &["--markdown"], "text/markdown"),
     };
     let run = shared.supervisor.runs.named(run).map_err(|_| missing())?;
     let arguments: Vec<&str> = ["report", run.as_str()].into_iter().chain(form.iter().copied()).collect();
-    let text = shared.supervisor.verb(&arguments).await.map_err(|failure| refused(&failure))?;
-    Ok(ReadResourceResult::new(vec![ResourceContents::text(text, address).with_mime_type(kind)]))
+    let text = shared.supervisor.verb(&arguments).await.map_err(|failure| address::refused(&failure))?;
+    Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(kind)]))
 }

@@ -1,9 +1,9 @@
 //! What a call returns of a run: text for who reads it, and the same as data.
 
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde_json::{Map, Value, json};
 
-use super::McpOptions;
+use super::{McpOptions, resources};
 use crate::editors::form;
 use crate::error::Failure;
 use crate::model::question::{Question, QuestionKind};
@@ -40,12 +40,13 @@ pub(super) fn running(run: &str, said: &str, doing: &str) -> CallToolResult {
 pub(super) fn waiting(run: &str, said: &str, question: &Question, options: &McpOptions) -> CallToolResult {
     let how = match (question.kind, question.approval, options.model_may_answer) {
         (_, true, _) => format!(
-            "It approves something, and counts only from the user themselves: `nietz resume {run}` in a terminal, or `nietz \
-             view`. Tell them."
+            "It approves something, and counts only from the user themselves: by `nietz answer {run} VALUE` in a terminal \
+             (or `nietz resume {run}`, once nobody is at it), or in `nietz view`. Tell them."
         ),
         (QuestionKind::Confirm, ..) => format!(
             "Ask the user. A no can be given back with `answer`; a yes approves something, and counts only from the user \
-             themselves: `nietz resume {run}` in a terminal, or `nietz view`."
+             themselves: by `nietz answer {run} yes` in a terminal (or `nietz resume {run}`, once nobody is at it), or in \
+             `nietz view`."
         ),
         (_, _, true) => "Ask the user, or answer yourself, and call `answer`; say whose words these are.".to_owned(),
         (_, _, false) => {
@@ -85,6 +86,10 @@ pub(super) fn ended(run: &str, said: &str, end: &Value) -> CallToolResult {
         _ => format!("The run {run} is {status}. {why}\nIt can be gone on with: `resume`."),
     };
     let mut result = result(said, &told, Value::Object(data));
+    if !run.is_empty() {
+        let page = Resource::new(resources::page(run), format!("report of {run}"));
+        result.content.push(ContentBlock::resource_link(page.with_mime_type("text/html")));
+    }
     result.is_error = Some(status == "failed");
     result
 }

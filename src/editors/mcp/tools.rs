@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    GetPromptRequestParams, GetPromptResult, Prompt, PromptArgument, PromptMessage, Role, Tool, ToolAnnotations,
+    GetPromptRequestParams, GetPromptResult, MetaObject, Prompt, PromptArgument, PromptMessage, Role, Tool,
+    ToolAnnotations,
 };
 use serde_json::{Map, Value, json};
 
 use super::Shared;
+use super::resources::APP;
 use crate::editors::offer::Offer;
 use crate::model::text::clean;
 
@@ -38,13 +40,19 @@ fn flow(shared: &Shared, offer: &Offer) -> Tool {
         about += &format!(" It comes from {}.", clean(&offer.origin));
     }
     let hints = ToolAnnotations::with_title(format!("nietz: {}", offer.flow))
-        .read_only(!offer.works && !offer.writes)
+        .read_only(!offer.works && offer.collections.is_empty())
         .destructive(offer.works)
         .idempotent(false)
         .open_world(true);
     Tool::new(format!("{PREFIX}{}", offer.name), about, offer.schema(&shared.options.allowed))
         .with_raw_output_schema(Arc::new(result_schema()))
         .with_annotations(hints)
+        .with_meta(shown_by())
+}
+
+/// Returns what tells a client by which app it can show a call's run.
+fn shown_by() -> MetaObject {
+    MetaObject(Map::from_iter([("ui".to_owned(), json!({ "resourceUri": APP }))]))
 }
 
 /// Returns the schema of what calls return that follow a run.

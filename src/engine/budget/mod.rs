@@ -1,6 +1,8 @@
 //! The budget of one run: before a call starts, its worst case is reserved; when it is over, what it really used is
 //! counted. So concurrent calls cannot exceed the budget together.
 
+pub(crate) mod parts;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -40,6 +42,10 @@ pub struct Meter {
     /// Calls that ended, well or not.
     ended: Cell<u64>,
     reserved: Cell<UpperBound>,
+    /// How many of the reserved calls are those of children that nobody waits for in this process.
+    kept: Cell<u64>,
+    /// How many children are about to get their part.
+    claims: Cell<u64>,
     /// What calls that were given up half-way could have used at worst: what they really used is unknown.
     lost: Cell<UpperBound>,
     /// Tokens of all calls; each call counts for at least the tokens that its texts must have.
@@ -108,6 +114,8 @@ impl Meter {
             spent: RefCell::default(),
             ended: Cell::new(0),
             reserved: Cell::default(),
+            kept: Cell::default(),
+            claims: Cell::default(),
             lost: Cell::default(),
             paid: Cell::new(0.0),
             closed: RefCell::default(),
@@ -265,10 +273,11 @@ impl Meter {
             }
             let reserved = meter.reserved.get();
             let room = meter.room(reserved, input, price);
+            let is_busy = meter.is_busy();
             let reply = match room {
                 Ok(room) if room >= wanted => wanted,
-                Ok(room) if reserved.calls == 0 && room >= wanted.min(LEAST_REPLY) => room,
-                _ if reserved.calls > 0 => {
+                Ok(room) if !is_busy && room >= wanted.min(LEAST_REPLY) => room,
+                _ if is_busy => {
                     meter.freed.notified().await;
                     continue;
                 }
@@ -288,6 +297,11 @@ impl Meter {
             });
             return Ok(Reservation { meter: Rc::clone(meter), bound: worst, finished: false });
         }
+    }
+
+    /// Tells whether something of what is reserved will be free again.
+    fn is_busy(&self) -> bool {
+        self.reserved.get().calls > self.kept.get()
     }
 
     /// Returns how many tokens of reply the budget leaves for a call with this input, or why the call cannot start.

@@ -14,6 +14,7 @@ use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 use serde_json::Value;
 
 use crate::engine::budget::{Meter, worst_case};
+use crate::engine::children::{self, child_name};
 use crate::engine::dialogue::Dialogue;
 use crate::engine::history::{DeliverySlot, History, RecordedState};
 use crate::engine::permitted::check_permitted;
@@ -93,6 +94,7 @@ impl Gate {
             acted: false,
             calls: Vec::new(),
             asking: Vec::new(),
+            awaiting: Vec::new(),
             recap: DueRecap::new(resume.is_some()),
             resume,
             unseen: Vec::new(),
@@ -192,6 +194,9 @@ impl Gate {
                         refused.into_iter().flatten().filter_map(|part| part.as_str().map(str::to_owned)).collect();
                     self.world.models.recall(&chat.request.model, &refused);
                 }
+                if let Effect::Spawn(_) = &effect {
+                    children::count(&self.meter, &outcome);
+                }
                 return Ok(state.give_back(&self.world, &effect, (slot, recorded_key), outcome));
             }
             RecordedState::Began(prepared) => Some(UnfinishedIntent { prepared, has_intent: recorded_key == keys.key }),
@@ -248,11 +253,17 @@ impl Gate {
                 let messages = facts.conversation().iter().map(|item| serde_json::to_value(&item.message));
                 effect_request.request["messages"] = messages.filter_map(std::result::Result::ok).collect();
             }
-            return Err(source.describe_miss(effect_request.kind, effect_request.scope, &effect_request.request)?);
+            let missing = source.miss(effect_request.kind, effect_request.scope, &effect_request.request)?;
+            let future = ready(Err(missing)).boxed_local();
+            let (heartbeat, asks) = (Heartbeat::new(), false);
+            return Ok(Admission::Live(LiveEffect { key, future, heartbeat, lasts: false, asks }));
         };
         self.world.still_valid(&effect)?;
         if let Effect::Chat(chat) = &effect {
             self.count(chat, &outcome);
+        }
+        if let Effect::Spawn(_) = &effect {
+            children::count(&self.meter, &outcome);
         }
         if facts.asks() {
             state.dialogue.give_back(keys, &state.history, state.replay_source.as_ref());
@@ -343,6 +354,9 @@ impl Gate {
         if matches!(effect, Effect::Chat(_)) {
             state.calls.push(key);
         }
+        if matches!(effect, Effect::Spawn(_)) {
+            state.awaiting.push(key);
+        }
         let (heartbeat, lasts, asks) = (Heartbeat::new(), facts.lasts(), facts.asks());
         if asks {
             let mut question = facts.request();
@@ -353,23 +367,27 @@ impl Gate {
         // A known outcome is delivered like a performed one, so that a later process replays it in the same slot.
         let future = match known {
             Some(outcome) => ready(outcome).boxed_local(),
-            None => self.perform(effect, key, state.seed, again, heartbeat.clone()),
+            None => self.perform(effect, key, (state.seed, &state.permissions), again, heartbeat.clone()),
         };
         Ok(Admission::Live(LiveEffect { key, future, heartbeat, lasts, asks }))
     }
 
-    /// Performs an effect; a model call only within the budget.
+    /// Performs an effect; a model call or another run only within the budget.
     fn perform(
         &self,
         effect: Effect,
         key: EffectKey,
-        seed: u64,
+        (seed, permissions): (u64, &Permissions),
         again: bool,
         heartbeat: Heartbeat,
     ) -> LocalBoxFuture<'static, Result<Value>> {
         let world = Rc::clone(&self.world);
-        let Effect::Chat(Chat { mut request, conversation, show }) = effect else {
-            return world.perform(effect, key, seed, again, heartbeat);
+        let (mut request, conversation, show) = match effect {
+            Effect::Chat(Chat { request, conversation, show }) => (request, conversation, show),
+            Effect::Spawn(spawn) => {
+                return children::perform(world, &self.meter, permissions, spawn, key, heartbeat);
+            }
+            effect => return world.perform(effect, key, seed, again, heartbeat),
         };
         if world.models.is_seeded(&request.model) {
             request.seed.get_or_insert_with(|| chance(seed, key).as_u64());
@@ -417,6 +435,7 @@ impl Gate {
         }
         let hex = key.to_string();
         state.asking.retain(|question| question["key"] != hex.as_str());
+        state.awaiting.retain(|child| *child != key);
         let at = self.world.clock();
         let folded = outcome.as_ref().ok().map(|value| state.writer.intern_outcome(value)).transpose()?;
         let (ok, failure) = (folded.as_deref(), outcome.as_ref().err());
@@ -504,7 +523,10 @@ impl Gate {
         state.go_live(&self.world)?;
         end.void = state.void.iter().map(EffectKey::to_string).collect();
         let questions = std::mem::take(&mut state.asking);
-        let ending = Ending { status: end.status, questions, code: end.failure.as_ref().map(|failure| failure.code) };
+        let children = std::mem::take(&mut state.awaiting);
+        let awaits = children.into_iter().map(|key| child_name(&self.world.run, key)).collect();
+        let code = end.failure.as_ref().map(|failure| failure.code);
+        let ending = Ending { status: end.status, questions, awaits, code };
         let written = state.writer.end(&Record::End(Box::new(end.clone())), &ending)?;
         Ok(if written { Closed::Written(Box::new(end)) } else { Closed::Answered })
     }

@@ -34,6 +34,8 @@ pub(super) struct GateState {
     pub(super) calls: Vec<EffectKey>,
     /// The questions that wait for a person, with their keys.
     pub(super) asking: Vec<Value>,
+    /// The effects whose children are not over.
+    pub(super) awaiting: Vec<EffectKey>,
     /// Written before the first new line of a resumed run.
     pub(super) resume: Option<ResumeRecord>,
     /// The recorded answers, and messages of the flow since the last, collected during replay and shown when the run goes live.

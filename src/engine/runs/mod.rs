@@ -29,6 +29,11 @@ use crate::journal::writer::{JournalTail, JournalWriter};
 use crate::model::event::EndStatus;
 use crate::model::text::{excerpt, line};
 
+/// What helps whoever looks for a run in a folder that has none.
+pub(crate) const WHERE_RUNS_STAND: &str =
+    "a run stands in the project in which it began: `nietz where` tells which this is, -C FOLDER names another";
+/// What names the user's run that began last, in the place of its name.
+pub const LATEST: &str = "latest";
 /// How many runs a message names.
 const NAMED: usize = 5;
 /// The longest name of a run, in bytes.
@@ -181,15 +186,21 @@ impl Runs {
         self.store.origin(id, first_line)
     }
 
-    /// Returns the id of the run that `wanted` names, by its whole name or by a part that no other has; without a name the
-    /// user's latest run that can be resumed.
+    /// Returns the id of the run that `wanted` names, by its whole name, by a part that no other has, or as [`LATEST`]; without a
+    /// name the user's latest run that can be resumed.
     ///
     /// # Errors
     ///
     /// `run-not-found` if no run fits or several do.
     pub fn find(&self, wanted: Option<&str>) -> Result<String> {
         match wanted {
-            Some(wanted) => Runs::match_name(&self.ids()?, wanted),
+            Some(wanted) => {
+                let ids = self.ids()?;
+                match wanted == LATEST && !ids.iter().any(|id| id == LATEST) {
+                    true => self.newest_own(),
+                    false => Runs::match_name(&ids, wanted),
+                }
+            }
             None => self.latest(),
         }
     }
@@ -223,6 +234,7 @@ impl Runs {
                 let failure = Failure::new(Code::RunNotFound, format!("there is no run `{}` here", excerpt(wanted)));
                 Err(match nearest(wanted, ids.iter().map(String::as_str)) {
                     Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                    None if ids.is_empty() => failure.hint(WHERE_RUNS_STAND),
                     None => failure.hint("`nietz runs` lists them"),
                 })
             }
@@ -236,12 +248,24 @@ impl Runs {
         }
     }
 
+    /// Returns the user's run that began last, whatever it has come to.
+    fn newest_own(&self) -> Result<String> {
+        let own = self.list()?.into_iter().rev().find(|run| run.origin == Origin::Own);
+        own.map(|run| run.id)
+            .ok_or_else(|| Failure::new(Code::RunNotFound, "there is no run of yours here").hint(WHERE_RUNS_STAND))
+    }
+
     /// Returns the user's latest run that can be resumed, preferably one that no process has locked. Foreign runs are only
     /// listed in the failure.
     fn latest(&self) -> Result<String> {
         let (mut foreign, mut busy) = (Vec::new(), None);
-        for run in self.list()?.into_iter().rev() {
-            if run.summary.is_over() {
+        let all = self.list()?;
+        if all.is_empty() {
+            return Err(Failure::new(Code::RunNotFound, "there are no runs here").hint(WHERE_RUNS_STAND));
+        }
+        for run in all.into_iter().rev() {
+            // Whoever goes on with a run goes on with those that it has begun.
+            if run.summary.is_over() || run.summary.of.is_some() {
                 continue;
             }
             match run.origin {
@@ -270,7 +294,7 @@ impl Runs {
     ///
     /// Those of a server.
     pub fn list(&self) -> Result<Vec<ListedRun>> {
-        self.store.listed(self.ids()?)
+        self.store.all()
     }
 
     /// Returns the run that began last.

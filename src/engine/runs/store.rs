@@ -28,6 +28,10 @@ pub(crate) trait RunStore: Send + Sync {
     fn ids(&self) -> Result<Vec<String>>;
     fn has(&self, id: &str) -> Result<bool>;
     fn is_busy(&self, id: &str) -> Result<bool>;
+    /// All of them, as [`RunStore::listed`].
+    fn all(&self) -> Result<Vec<ListedRun>> {
+        self.listed(self.ids()?)
+    }
     /// Oldest first. One that cannot be read is there with its failure.
     fn listed(&self, ids: Vec<String>) -> Result<Vec<ListedRun>>;
     /// Takes in a run with these lines, which are whole. `own`: the user says that it is theirs.

@@ -35,6 +35,9 @@ pub struct RunSummary {
     /// The run that it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The run that began it as a part of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
     /// How the latest process ended; absent while one is at it, and where it was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<EndStatus>,
@@ -116,6 +119,7 @@ impl RunSummary {
             topic: topic.chars().take(TOPIC).collect(),
             started: open.at.clone(),
             parent: open.fork.as_ref().map(|fork| fork.run.clone()),
+            of: open.of.as_ref().map(|of| of.run.clone()),
             ..RunSummary::default()
         }
     }

@@ -34,6 +34,15 @@ impl Store {
         Ok(listed)
     }
 
+    /// Returns the paths of a collection's documents, in order, without opening them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::list`].
+    pub fn paths(&self, collection: &Collection) -> Result<Vec<String>> {
+        Ok(self.files(collection)?.into_iter().map(|file| file.path).collect())
+    }
+
     /// Returns the files of a collection's documents, sorted by path, without opening them.
     pub(super) fn files(&self, collection: &Collection) -> Result<Vec<DocumentFile>> {
         let pattern = PathTemplate::of(collection)?;

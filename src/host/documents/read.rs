@@ -39,6 +39,17 @@ impl Store {
         Ok(Some(LoadedDocument { value, digest, path: relative, standing }))
     }
 
+    /// Returns the text of a document as it stands, valid or not; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// `path-refused` if the path leads out of the workspace, `document-unreadable` if it is no text.
+    pub fn text(&self, collection: &Collection, key: &DocumentKey) -> Result<Option<String>> {
+        let relative = self.locate(collection, key)?;
+        let bytes = self.place.read(at(collection, &relative))?;
+        bytes.map(|bytes| source::decode(&bytes, &relative).map(str::to_owned)).transpose()
+    }
+
     /// Returns every violation and every note of a file's text, sorted by position, as `nietz check` shows them.
     ///
     /// `file` is the file's path below the workspace. If it belongs to the collection, the document must carry its key.

@@ -4,7 +4,7 @@
 //!   when its time is over;
 //! - `policy` says what a command may touch, apart from the user's `protected_places`; `environment` makes its variables,
 //!   and `copies` its configuration without keys; `key_files` are those with keys that the user gives to one command;
-//! - `usage` counts what all commands of a run use together;
+//! - `usage` counts what all commands of a run use together; `service` starts programs that answer while a run goes on;
 //! - `helper` is that other process. No process that it starts outlives it: a `namespace`, a `cgroup`, or the helper as
 //!   subreaper makes sure of that; `oversee` watches the limits, with `processes`;
 //! - in `confine`, the helper's child gives up its rights, just before it becomes the command; `syscall_filter` refuses it
@@ -25,6 +25,7 @@ mod oversee;
 mod protected_places;
 mod policy;
 mod processes;
+mod service;
 mod usage;
 
 use std::cell::Cell;
@@ -52,6 +53,7 @@ use output::Output;
 use policy::Policy;
 pub(crate) use policy::with_defaults;
 use protected_places::ProtectedPlaces;
+pub(in crate::host) use service::{Service, ServiceTerms};
 pub(crate) use usage::SharedUsage;
 
 /// The most bytes of output; a command that writes more is ended.

@@ -1,11 +1,15 @@
 //! Watches one command and all processes that it starts until they are over, from the process that orphans fall to.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use super::Report;
@@ -58,7 +62,11 @@ pub(super) fn oversee(policy: &Policy, words: &[OsString], group: Option<&Cgroup
         Ok(text) => text,
         Err(error) => return not_started(&error),
     };
-    command.arg(INNER_VERB).arg(text).arg("--").args(words).stdin(Stdio::null());
+    let input = match policy.input.as_deref().map(open_input).transpose() {
+        Ok(input) => input.map_or_else(Stdio::null, Stdio::from),
+        Err(error) => return not_started(&error),
+    };
+    command.arg(INNER_VERB).arg(text).arg("--").args(words).stdin(input);
     let child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return not_started(&error),
@@ -85,6 +93,14 @@ pub(super) fn oversee(policy: &Policy, words: &[OsString], group: Option<&Cgroup
         Some(report) => CommandEnd { report, lifeline_ended: false },
         None => CommandEnd { report: Report::Exit(128 + 9), lifeline_ended: true },
     }
+}
+
+/// Opens the pipe that is a command's standard input, without waiting for the other end: it may be gone by now.
+fn open_input(path: &Path) -> std::io::Result<File> {
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let input = File::options().read(true).custom_flags(flags).open(path)?;
+    rustix::fs::fcntl_setfl(&input, OFlags::empty())?;
+    Ok(input)
 }
 
 /// Waits until the command ends or exceeds a limit. Returns the report, `None` if the lifeline ended, and whether

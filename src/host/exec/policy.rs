@@ -184,6 +184,8 @@ type ConfigCopy = (PathBuf, PathBuf);
 pub(super) struct Policy {
     /// The file for the helper's report.
     pub report: PathBuf,
+    /// The pipe that is its standard input; without one, it has none.
+    pub input: Option<PathBuf>,
     /// The worktree.
     pub folder: PathBuf,
     /// Where in it the command starts.
@@ -299,6 +301,7 @@ impl Policy {
         let megabytes = |limit: Option<u64>, default: u64| limit.map_or(default, |limit| limit.saturating_mul(1 << 20));
         Ok(Policy {
             report: private.join("report"),
+            input: None,
             folder: folder.to_owned(),
             start: place.start.clone(),
             private: private.to_owned(),

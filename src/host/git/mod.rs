@@ -57,7 +57,7 @@ use crate::model::command::ExecCommand;
 use crate::model::effect::git::{GitBefore, GitOp, GitOutcome, NewBranch};
 use crate::model::effect::worktree::{TreeBefore, TreeOp, TreeOutcome, WorktreeOp};
 use crate::model::git::GitLimits;
-use crate::model::text::shell;
+use crate::model::text::{clean, shell};
 use call::{GitCall, NewCommit};
 use hunks::HunkQuery;
 pub use process::end_all;
@@ -461,7 +461,9 @@ impl Repository {
             let stderr = String::from_utf8_lossy(&out.stderr);
             return Err(match stderr.contains("dubious ownership") {
                 true => self.of_another_user(),
-                false => no_repository().because(process::failure("rev-parse", &out).message),
+                false => no_repository().because(clean(stderr.trim().trim_start_matches("fatal: "))).hint(
+                    "in a new project: git init, and commit something; else name the repository: nietz -C FOLDER run …",
+                ),
             });
         }
         let out = String::from_utf8_lossy(&out.stdout).into_owned();

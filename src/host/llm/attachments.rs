@@ -1,6 +1,7 @@
 //! Which models take images and PDFs. A call with one to a model that is known to take none is refused before it is made;
 //! what is not known is sent, and the server says whether it takes it.
 
+use super::agents::ACP;
 use super::families;
 use super::provider::LOCAL;
 use super::settings::ClientSettings;
@@ -39,7 +40,7 @@ pub(super) fn check(settings: &ClientSettings, request: &ChatRequest) -> Result<
 /// Tells whether a model takes files of this type, or `None` if that is not known.
 fn takes(settings: &ClientSettings, model: &str, media_type: &str) -> Option<bool> {
     let (name, model) = model.split_once('/')?;
-    if name == LOCAL {
+    if name == LOCAL || name == ACP {
         return Some(false);
     }
     let provider = settings.providers.iter().find(|provider| provider.name == name)?;

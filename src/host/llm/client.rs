@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::{Mutex, OnceCell, Semaphore};
 
+use super::agents::ACP;
 use super::attachments;
 use super::attempt_error::{AttemptError, CallContext};
 use super::cache::Sent;
@@ -96,7 +97,19 @@ impl Client {
     ///
     /// `model-unknown` if the name means no model; without a name, the errors of [`Client::default_model`].
     pub async fn resolve(&self, name: Option<&str>) -> Result<String> {
-        self.resolver.resolve(name).await
+        let model = self.resolver.resolve(name).await?;
+        self.resolver.agents.allow(&model);
+        Ok(model)
+    }
+
+    /// Notes that the user has said the name of this model, which may be an agent. No other agent is started.
+    pub fn allow(&self, model: &str) {
+        self.resolver.agents.allow(model);
+    }
+
+    /// Returns the agents that are known, each with its command if that is installed.
+    pub fn agents(&self) -> Vec<(String, Option<String>)> {
+        self.resolver.agents.list()
     }
 
     /// Returns the model for callers that name none: the configured one, else that of the first provider
@@ -245,6 +258,9 @@ impl Client {
                 report(CallEvent::Notice(&notice));
             }
             return self.resolver.local()?.models.chat(request, report).await;
+        }
+        if name == ACP {
+            return self.resolver.agents.chat(model, request, &self.redactor, report).await;
         }
         let (provider, provider_state) = self.provider(name)?;
         if let Some(notice) = self.retirement(&request.model) {

@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 
 use serde::Deserialize;
 
+use super::agents::{ACP, AgentConfig};
 use super::provider::{LOCAL, MaxTokensField, Wire};
 use super::provider_defaults;
 use crate::model::budget::Price;
@@ -26,6 +27,8 @@ pub struct ModelsConfig {
     pub effort: Option<Effort>,
     /// Changes to the built-in providers, and further providers under names of the user's choice.
     pub providers: BTreeMap<String, ProviderConfig>,
+    /// The user's agents, and changes to those that are known.
+    pub agents: BTreeMap<String, AgentConfig>,
     pub retry: RetryConfig,
     /// Prices by `provider/model`, which replace the built-in ones.
     pub prices: BTreeMap<String, Price>,
@@ -52,6 +55,7 @@ impl ModelsConfig {
     /// Tells whether a name is a provider's: a built-in one or one of the user's.
     pub fn is_provider(&self, name: &str) -> bool {
         name == LOCAL
+            || name == ACP
             || provider_defaults::ALL.iter().any(|defaults| defaults.name == name)
             || self.providers.contains_key(name)
     }

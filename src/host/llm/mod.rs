@@ -10,6 +10,7 @@
 //! - `openai`, `responses`, `anthropic`: the wire formats. Each writes a request and assembles a reply. They share
 //!   `partial_reply` for the reply, `schema` for its JSON Schema, `effort` for how much a model thinks, and `stop_texts` for
 //!   servers that know none. `tagged_thought` takes out what some of them think in front of a text.
+//! - `agents`: programs of the user's as models, by the Agent Client Protocol.
 //! - `attachments`: which models take images and PDFs.
 //! - `families`: how models are asked. `refusal` reads what a server says about that, and `state` keeps the opaque
 //!   thinking that a model wants back.
@@ -20,6 +21,7 @@
 //!
 //! A call gives a whole reply or a failure. Nothing here validates a reply, keeps a record, or knows a budget.
 
+mod agents;
 mod anthropic;
 mod attachments;
 mod cache;
@@ -51,6 +53,8 @@ mod stop_texts;
 mod tagged_thought;
 mod stream;
 
+pub use agents::AgentConfig;
+pub(crate) use agents::PREFIX as AGENT;
 pub use catalogue::{as_of as catalogue_as_of, window};
 pub use client::Client;
 pub use config::{ModelsConfig, ProviderConfig, RetryConfig};

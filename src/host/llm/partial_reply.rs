@@ -174,6 +174,7 @@ impl<'a> PartialReply<'a> {
             cost: self.cost,
             saved: 0.0,
             refused: Vec::new(),
+            retries: Vec::new(),
             lost: None,
         })
     }

@@ -1,9 +1,10 @@
 //! How the user is notified: the part of their own `config.yaml` that says so.
 
-use std::net::IpAddr;
-
 use reqwest::Url;
 use serde::Deserialize;
+
+pub(super) use crate::host::network::place;
+use crate::host::network::safe_address;
 
 /// What stands under `notify`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -75,30 +76,9 @@ impl NotifyConfig {
     }
 }
 
-/// Returns an address that may be posted to: a secret channel, or this machine.
+/// Returns an address that may be posted to.
 fn address(text: &str) -> Result<Url, WrongField> {
-    let wrong = |why: &str| ("url", why.to_owned());
-    let url = Url::parse(text).map_err(|error| ("url", error.to_string()))?;
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("a user or password in it would be sent unseen: posts are signed instead"));
-    }
-    match url.scheme() {
-        "https" => Ok(url),
-        "http" if is_loopback(&url) => Ok(url),
-        "http" => Err(wrong("http goes to this machine only (127.0.0.1, localhost); use https")),
-        _ => Err(wrong("it must begin with https://")),
-    }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
-/// Returns the part of an address that messages show.
-pub(super) fn place(url: &Url) -> String {
-    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default())
+    safe_address(text).map_err(|why| ("url", why))
 }
 
 #[cfg(test)]

@@ -52,7 +52,8 @@ pub(crate) fn is_enabled(environment: &BTreeMap<String, String>) -> bool {
 }
 
 impl TracingFrontEnd {
-    /// Wraps a front end. This does not contact the collector yet.
+    /// Wraps a front end. This does not contact the collector yet. All processes of a run have one trace, on whichever machine, and so
+    /// have the runs that it begins.
     ///
     /// # Errors
     ///
@@ -60,12 +61,11 @@ impl TracingFrontEnd {
     pub(crate) fn open(
         inner: Rc<dyn FrontEnd>,
         verbose: bool,
-        run: &str,
+        (run, trace): (&str, [u8; 16]),
         environment: &BTreeMap<String, String>,
     ) -> Result<TracingFrontEnd> {
         let settings = ExportSettings::read(environment)?;
-        let trace = uuid::Uuid::new_v4().into_bytes();
-        // The last bytes of the id are random, so the sampled share of all ids lies below the ratio.
+        // The last bytes of the id are spread evenly, so the sampled share of all ids lies below the ratio.
         let random = f64::from(u32::from_be_bytes([trace[12], trace[13], trace[14], trace[15]])) / f64::from(u32::MAX);
         let sampled = settings.sample_ratio >= 1.0 || random < settings.sample_ratio;
         Ok(TracingFrontEnd {

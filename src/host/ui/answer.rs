@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error::{Code, Failure};
 use crate::model::question::{AnsweredBy, Question, QuestionKind, QuestionOption};
-use crate::model::text::{clean, excerpt};
+use crate::model::text::{clean, excerpt, excerpt_within};
 use crate::model::typed::{self, Refusal, TypedLine};
 
 /// What was said to a question.
@@ -91,7 +91,7 @@ pub(crate) fn counts_from(question: &Question, answer: &Value, by: Option<Answer
     match by {
         Some(_) if approves => {
             Err("this answer approves something, and counts only from the person themselves: in a form \
-            of their editor, by `nietz resume` in a terminal, or in `nietz view`"
+            of their editor, by `nietz answer` or `nietz resume` in a terminal, or in `nietz view`"
                 .to_owned())
         }
         Some(_) | None => Ok(()),
@@ -196,10 +196,13 @@ pub(crate) fn display_text(question: &Question, answer: &Value) -> String {
     }
 }
 
+/// The most letters of a question, and of its answer, where the answer was given back.
+const TOLD: usize = 200;
+
 /// Returns the line of a question whose recorded answer was given back: the last line of its prompt, and the answer.
 pub(crate) fn given_back_text(question: &Question, answer: &Value) -> String {
     let (_, last) = split_prompt(&question.prompt);
-    format!("? {} › {} (as before)", excerpt(last), excerpt(&display_text(question, answer)))
+    format!("? {} › {} (as before)", excerpt_within(last, TOLD), excerpt_within(&display_text(question, answer), TOLD))
 }
 
 /// Splits a prompt into the introduction and its last line, the question itself.

@@ -60,7 +60,10 @@ impl Answers {
             Failure::new(Code::Usage, format!("cannot read the answers file {}: {}", clean(&name), clean(&why)))
         };
         let read = disk::read(path, Links::All, LARGEST).map_err(|failure| unreadable(failure.message))?;
-        let bytes = read.ok_or_else(|| unreadable("there is none".to_owned()))?;
+        let bytes = read.ok_or_else(|| {
+            unreadable("there is none".to_owned())
+                .hint("paths are relative to the folder that you are in; `-` reads standard input")
+        })?;
         let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
         Answers::parse(&name, &text, inner)
     }
@@ -81,8 +84,10 @@ impl Answers {
         let mapping: IndexMap<String, Value> = if empty {
             IndexMap::new()
         } else {
-            serde_yaml::from_str_with_options(text, options)
-                .map_err(|error| refuse(error.render_with_formatter(&serde_yaml::UserMessageFormatter)))?
+            serde_yaml::from_str_with_options(text, options).map_err(|error| {
+                let why = error.render_with_formatter(&serde_yaml::UserMessageFormatter);
+                refuse(why.trim_start_matches("error: ").replace("<input>", name))
+            })?
         };
         let mut entries = IndexMap::new();
         for (id, value) in mapping {
@@ -249,15 +254,15 @@ mod tests {
     fn a_file_that_is_no_mapping_is_refused_with_its_name_and_line() {
         let message = |text| answers(text, "").0.err().map(|failure| failure.message).unwrap_or_default();
         assert_snapshot!(message("- a"), @r"
-        a.yaml: error: line 1 column 1: expected mapping start
-         --> <input>:1:1
+        a.yaml: line 1 column 1: expected mapping start
+         --> a.yaml:1:1
           |
         1 | - a
           | ^ expected mapping start
         ");
         assert_snapshot!(message("a: 1\na: 2"), @r"
-        a.yaml: error: line 2 column 1: duplicate mapping key: a not allowed here
-         --> <input>:2:1
+        a.yaml: line 2 column 1: duplicate mapping key: a not allowed here
+         --> a.yaml:2:1
           |
         1 | a: 1
         2 | a: 2

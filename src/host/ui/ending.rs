@@ -128,10 +128,31 @@ pub fn failure(failure: &Failure, paint: &dyn Fn(Tone, &str) -> String) -> Strin
     for detail in &failure.details {
         let _ = writeln!(out, "  - {}", indented(detail));
     }
-    if let Some(hint) = &failure.hint {
-        let _ = writeln!(out, "{} {}", paint(Tone::Good, "hint:"), indented(hint));
+    if let Some(hint) = failure.hint.clone().or_else(|| for_its_author(failure)) {
+        let _ = writeln!(out, "{} {}", paint(Tone::Good, "hint:"), indented(&hint));
     }
     out
+}
+
+/// What Luau says of a call of something that there is not; it does not name what was called.
+const NO_FUNCTION: &str = "attempt to call a nil value";
+
+/// Returns what helps the author of a flow, where the failure itself says nothing of that.
+fn for_its_author(failure: &Failure) -> Option<String> {
+    failure.place.as_ref()?.excerpt.as_ref()?;
+    match failure.code {
+        Code::FlowError if failure.message == NO_FUNCTION => {
+            Some("`nietz check` names functions that are misspelt".to_owned())
+        }
+        Code::RequestInvalid => {
+            let (name, _) = failure.message.split_once(": ")?;
+            let (module, function) = name.split_once('.')?;
+            let is_name =
+                |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+            (is_name(module) && is_name(function)).then(|| format!("what it takes: nietz docs {name}"))
+        }
+        _ => None,
+    }
 }
 
 /// The meaning of a piece of text, for front ends with colours.

@@ -26,6 +26,9 @@ fn fit(line: &str, width: usize, out: &mut String) {
         return out.push_str(line);
     }
     let blanks = line.len() - line.trim_start_matches(' ').len();
+    if row(&line[blanks..], (blanks, width), out) {
+        return;
+    }
     let is_item = line[blanks..].starts_with("- ") || line[blanks..].starts_with("• ");
     let indent = " ".repeat(if blanks + 2 > width / 2 { 2 } else { blanks + 2 });
     let mut used = 0;
@@ -47,6 +50,30 @@ fn fit(line: &str, width: usize, out: &mut String) {
         out.push_str(word);
         used += wide;
     }
+}
+
+/// Adds a row of a table, of which no cell is broken. Returns whether the line is one, and each cell fits.
+fn row(text: &str, (blanks, width): (usize, usize), out: &mut String) -> bool {
+    let cells: Vec<&str> = text.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    if cells.len() < 3 || cells.iter().any(|cell| blanks + 2 + seen_width(cell) > width) {
+        return false;
+    }
+    out.push_str(&" ".repeat(blanks));
+    let mut used = blanks;
+    for (index, cell) in cells.iter().enumerate() {
+        let wide = seen_width(cell);
+        if index > 0 && used + 2 + wide > width {
+            out.push('\n');
+            out.push_str(&" ".repeat(blanks + 2));
+            used = blanks + 2 + wide;
+        } else {
+            let gap = if index > 0 { "  " } else { "" };
+            out.push_str(gap);
+            used += gap.len() + wide;
+        }
+        out.push_str(cell);
+    }
+    true
 }
 
 /// Returns how many cells a text takes; the sequences that colour it take none.
@@ -73,6 +100,10 @@ mod tests {
         assert_eq!(lines("  - a detail that is long\nb\n", 20), "  - a detail that is\n    long\nb\n");
         assert_eq!(lines("a /very/long/path/of/a/file b", 20), "a\n  /very/long/path/of/a/file\n  b");
         assert_eq!(lines("\u{1b}[1;31merror:\u{1b}[0m one two three", 20), "\u{1b}[1;31merror:\u{1b}[0m one two three");
+        assert_eq!(
+            lines("  Ann (a/big)  4 calls  400 in  80 out\n", 30),
+            "  Ann (a/big)  4 calls  400 in\n    80 out\n"
+        );
         assert_eq!(lines("short", 3), "short");
     }
 }

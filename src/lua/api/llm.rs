@@ -21,7 +21,7 @@ use crate::model::effect::chat::{CallDisplay, Chat};
 use crate::model::effect::files::FileOp;
 use crate::model::question::Question;
 use crate::model::text::excerpt;
-use crate::schema::source;
+use crate::schema::{Formats, Schema, source};
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     let native = ModuleBuilder::new(vm)?
@@ -206,6 +206,7 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
         members.remove("stop");
     }
     let call: ChatOptions = data(value, "llm.chat")?;
+    call.tools.iter().try_for_each(check_parameters)?;
     if conversation.is_empty() {
         return Err(invalid("llm.chat: there is nothing to say: give a prompt or messages"));
     }
@@ -230,6 +231,14 @@ fn call(lua: &Lua, values: MultiValue) -> Result<Request> {
     }
     let show = CallDisplay { label: call.label, stream: call.stream };
     Ok(Request::Effect(Box::new(Effect::Chat(Chat { request, conversation, show })), convert::to_lua))
+}
+
+/// Refuses a tool whose parameters are no schema, before the call that could use it.
+fn check_parameters(tool: &Tool) -> Result<()> {
+    match Schema::try_compile(&tool.parameters, Formats::Asserted) {
+        Ok(_) => Ok(()),
+        Err(wrong) => Err(invalid(format!("llm.chat: the parameters of the tool `{}`: {wrong}", excerpt(&tool.name)))),
+    }
 }
 
 /// Returns the options for the provider of a model. All are checked, so that a mistake is told whatever the model is.

@@ -10,6 +10,7 @@ mod files;
 mod git;
 mod json;
 mod llm;
+mod mcp;
 mod nietz;
 mod personas;
 mod quotes;
@@ -48,6 +49,7 @@ pub const ALL: &[(&str, Make, &str)] = &[
     ("@nietz/documents", documents::module, include_str!("documents.d.luau")),
     ("@nietz/files", files::module, include_str!("files.d.luau")),
     ("@nietz/git", git::module, include_str!("git.d.luau")),
+    ("@nietz/mcp", mcp::module, include_str!("mcp.d.luau")),
     ("@nietz/personas", personas::module, include_str!("personas.d.luau")),
     ("@nietz/quotes", quotes::module, include_str!("quotes.d.luau")),
     ("@nietz/template", template::module, include_str!("template.d.luau")),
@@ -234,3 +236,4 @@ fn vm_error(error: mlua::Error) -> Failure {
 
 pub(in crate::lua) use documents::{DeclaredCollections, OnlyLooks};
 pub(in crate::lua) use nietz::is_flow;
+pub(in crate::lua) use task::CHILD_FAILURE;

@@ -1,17 +1,24 @@
-//! `@nietz/task`: running tasks side by side, and limits on them.
+//! `@nietz/task`: running tasks side by side, limits on them, and runs of other flows.
 
 use std::rc::Rc;
 
 use mlua::{Function, Lua, MultiValue, Table, Value as LuaValue};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::lua::api::args::{Args, invalid};
 use crate::lua::api::{ModuleBuilder, is_written_for};
+use crate::lua::convert;
 use crate::lua::request::{Request, ScopeLimit, TaskName};
 use crate::lua::vm::Vm;
+use crate::model::effect::Effect;
+use crate::model::effect::spawn::{Spawn, SpawnOptions};
 
 /// The most tasks that one call may start.
 const MOST: usize = 1000;
+/// The member of a child's outcome with the failure that it ended with.
+pub(in crate::lua) const CHILD_FAILURE: &str = "failure";
 
 pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
     Ok(ModuleBuilder::new(vm)?
@@ -22,6 +29,7 @@ pub(super) fn module(vm: &Rc<Vm>) -> mlua::Result<Table> {
         .effect("idle", idle)?
         .effect("stoppable", stoppable)?
         .effect("stop", stop)?
+        .effect("spawn", spawn)?
         .build())
 }
 
@@ -100,6 +108,40 @@ fn stop(lua: &Lua, values: MultiValue) -> Result<Request> {
     let name = Args::new(lua, "task.stop", values).text(0)?;
     check_name(&name)?;
     Ok(Request::Stop(name))
+}
+
+fn spawn(lua: &Lua, values: MultiValue) -> Result<Request> {
+    let args = Args::new(lua, "task.spawn", values);
+    let flow = args.text(0)?;
+    if flow.trim().is_empty() {
+        return Err(invalid("task.spawn: the flow's name is empty"));
+    }
+    let params = match args.json(1, "params")? {
+        Value::Object(params) => params,
+        Value::Null => Map::new(),
+        Value::Array(items) if items.is_empty() => Map::new(),
+        _ => return Err(invalid("task.spawn: params are given by name: { topic = … }")),
+    };
+    let options: SpawnOptions = match args.json(2, "options")? {
+        Value::Null => SpawnOptions::default(),
+        _ => args.data(2, "options")?,
+    };
+    if let Some(why) = options.budget.problem() {
+        return Err(invalid(format!("task.spawn: {why}")));
+    }
+    Ok(Request::Effect(Box::new(Effect::Spawn(Spawn { flow, params, options })), ended))
+}
+
+/// Returns how a child ended, or raises what it failed with.
+fn ended(lua: &Lua, outcome: &Value) -> mlua::Result<LuaValue> {
+    if let Some(failure) = outcome.get(CHILD_FAILURE) {
+        return Err(mlua::Error::external(Failure::deserialize(failure).map_err(mlua::Error::external)?));
+    }
+    let mut shown = json!({ "run": outcome["run"], "result": outcome["result"] });
+    if let Some(verdict) = outcome.get("verdict") {
+        shown["verdict"] = verdict.clone();
+    }
+    convert::to_lua(lua, &shown)
 }
 
 fn seconds(args: &Args<'_>, function: &str) -> Result<f64> {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::lua::api::args::{Args, invalid};
+use crate::lua::api::args::{Args, data, invalid};
 use crate::lua::api::{ModuleBuilder, is_written_for, vm_error};
 use crate::lua::convert;
 use crate::lua::request::{Request, outcome_to_nil};
@@ -170,17 +170,11 @@ fn read(lua: &Lua, values: MultiValue) -> Result<LuaValue> {
 struct ChooseOptions {
     id: String,
     prompt: String,
-    options: Vec<AnyChoice>,
+    /// A text each, or a whole option.
+    options: Vec<Value>,
     default: Option<String>,
     #[serde(default)]
     approval: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum AnyChoice {
-    Text(String),
-    Whole(QuestionOption),
 }
 
 fn choose(lua: &Lua, values: MultiValue) -> Result<Request> {
@@ -188,14 +182,12 @@ fn choose(lua: &Lua, values: MultiValue) -> Result<Request> {
     if asked.options.is_empty() {
         return Err(invalid("ui.choose: there is nothing to choose from"));
     }
-    let options: Vec<QuestionOption> = asked
-        .options
-        .into_iter()
-        .map(|option| match option {
-            AnyChoice::Text(text) => QuestionOption { value: text.clone(), label: text, hint: None },
-            AnyChoice::Whole(choice) => choice,
+    let options: Vec<QuestionOption> = (asked.options.into_iter().zip(1..))
+        .map(|(option, number)| match option {
+            Value::String(text) => Ok(QuestionOption { value: text.clone(), label: text, hint: None }),
+            whole => data(whole, &format!("ui.choose: option {number}")),
         })
-        .collect();
+        .collect::<Result<_>>()?;
     if let Some(default) = &asked.default
         && !options.iter().any(|option| option.value == *default)
     {

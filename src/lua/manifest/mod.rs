@@ -180,6 +180,9 @@ impl Manifest {
                 format!("nietz.flow: permissions.exec names more than {MOST_COMMANDS} commands, which nobody reads");
             return Err(invalid(why));
         }
+        for server in &permissions.mcp {
+            reader.keep(check_server(server));
+        }
         for (grant, main) in permissions.exec.iter().zip(main.iter().cycle()) {
             reader.keep(check_grant(grant, main));
         }
@@ -339,6 +342,16 @@ fn check_grant(grant: &str, main: &FlowCommand) -> Result<()> {
         Some(near) => failure.hint(format!("did you mean `{{{near}}}`?")),
         None => failure.hint("declare it: params = { NAME = { type = \"string\", many = true } }"),
     })
+}
+
+/// Checks an entry of `permissions.mcp`: a name as configurations have it.
+fn check_server(name: &str) -> Result<()> {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
+    if (1..=64).contains(&name.len()) && name.bytes().all(is_plain) && !name.starts_with(['-', '_']) {
+        return Ok(());
+    }
+    let why = format!("nietz.flow: permissions.mcp has `{}`, which is no name of an MCP server", excerpt(name));
+    Err(invalid(why).hint("a name has small letters, digits, `-` and `_`, such as `docs`"))
 }
 
 /// Checks an entry of `permissions.exec_read`: `{NAME}` for the files that the user names in the param NAME. A flow names none

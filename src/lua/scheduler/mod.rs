@@ -414,15 +414,17 @@ impl<'a> Scheduler<'a> {
 
     /// Gives an outcome to the task that waits for it. `key` is the effect's, if the journal has the effect.
     fn deliver(&mut self, id: Id, key: Option<EffectKey>, outcome: Result<Value>) -> Result<()> {
+        let finish = self.tasks.get(&id).map_or(outcome_to_nil as OutcomeToLua, |task| task.finish);
+        // A child that failed is recorded with what it used, and raises its failure all the same.
+        let raises = outcome.is_err() || outcome.as_ref().is_ok_and(|value| value.get(api::CHILD_FAILURE).is_some());
+        let answer =
+            outcome.and_then(|value| finish(&self.vm.lua, &value).map_err(|error| vm_errors::from_error(&error)));
         if let Some(task) = self.tasks.get_mut(&id) {
-            match (&outcome, key) {
-                (Err(failure), Some(key)) => task.failed = Some(TaskFailure::new(vec![key], failure)),
+            match (&answer, key) {
+                (Err(failure), Some(key)) if raises => task.failed = Some(TaskFailure::new(vec![key], failure)),
                 _ => task.failed.iter_mut().for_each(|failed| failed.went_on = true),
             }
         }
-        let finish = self.tasks.get(&id).map_or(outcome_to_nil as OutcomeToLua, |task| task.finish);
-        let answer =
-            outcome.and_then(|value| finish(&self.vm.lua, &value).map_err(|error| vm_errors::from_error(&error)));
         self.answer(id, answer)
     }
 
@@ -587,5 +589,5 @@ fn result_to_input(result: std::result::Result<LuaValue, LuaValue>) -> TaskInput
 
 /// Tells whether a run parks on this failure instead of failing.
 fn is_parking(code: Code) -> bool {
-    matches!(code, Code::AnswerMissing | Code::BudgetUsedUp)
+    matches!(code, Code::AnswerMissing | Code::BudgetUsedUp | Code::RunAwaited)
 }

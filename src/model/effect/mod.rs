@@ -23,9 +23,11 @@ pub(crate) mod documents;
 mod exec;
 pub(crate) mod files;
 pub mod git;
+pub(crate) mod mcp;
 pub(crate) mod notify;
 mod resources;
 pub mod search;
+pub mod spawn;
 pub(crate) mod time;
 pub(crate) mod ui;
 pub mod worktree;
@@ -42,6 +44,8 @@ pub enum Effect {
     Worktree(worktree::WorktreeOp),
     Exec(ExecCommand),
     Notify(notify::Notification),
+    Mcp(mcp::McpOp),
+    Spawn(spawn::Spawn),
 }
 
 /// What a crash between intent and outcome means for a kind of effect.
@@ -208,6 +212,8 @@ impl Effect {
             Effect::Worktree(worktree) => worktree,
             Effect::Exec(command) => command,
             Effect::Notify(notification) => notification,
+            Effect::Mcp(op) => op,
+            Effect::Spawn(spawn) => spawn,
         }
     }
 
@@ -223,6 +229,8 @@ impl Effect {
             Effect::Worktree(worktree) => worktree,
             Effect::Exec(command) => command,
             Effect::Notify(notification) => notification,
+            Effect::Mcp(op) => op,
+            Effect::Spawn(spawn) => spawn,
         }
     }
 }

@@ -43,18 +43,21 @@ impl Redactor {
     /// passwords in URLs. The caller leaves out variables that name an existing file.
     pub fn new(environment: impl IntoIterator<Item = (String, String)>) -> Redactor {
         let redactor = Redactor::default();
-        for (name, value) in environment {
-            if names::holds_secret(&name, &value) {
-                redactor.learn(&name, &value);
-            }
-            redactor.learn_address(&name, &value);
-            if names::holds_headers(&name) {
-                redactor.learn(&name, &value);
-                let values = value.split(',').filter_map(|pair| pair.split_once('='));
-                values.for_each(|(_, value)| redactor.learn(&name, value));
-            }
-        }
+        environment.into_iter().for_each(|(name, value)| redactor.learn_variable(&name, &value));
         redactor
+    }
+
+    /// Learns the secret in a variable, if its name says that it holds one.
+    pub fn learn_variable(&self, name: &str, value: &str) {
+        if names::holds_secret(name, value) {
+            self.learn(name, value);
+        }
+        self.learn_address(name, value);
+        if names::holds_headers(name) {
+            self.learn(name, value);
+            let values = value.split(',').filter_map(|pair| pair.split_once('='));
+            values.for_each(|(_, value)| self.learn(name, value));
+        }
     }
 
     /// Adds a secret, with the name that is shown in its place. It is recognized as it is, escaped as in JSON, encoded as in a

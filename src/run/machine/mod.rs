@@ -146,6 +146,16 @@ impl Machine {
                 self.redactor.learn_address(&format!("models.providers.{name}.base_url"), address);
             }
         }
+        for (name, server) in &self.config.mcp {
+            let key = server.key_env.as_deref().and_then(|name| Some((name, self.variable(name)?)));
+            if let Some((variable, key)) = key {
+                self.redactor.learn(variable, key);
+            }
+            server.set.iter().for_each(|(variable, value)| self.redactor.learn_variable(variable, value));
+            if let Some(address) = &server.url {
+                self.redactor.learn_address(&format!("mcp.{name}.url"), address);
+            }
+        }
         if let Some(secret) = self.notify_secret() {
             self.redactor.learn("notify.secret_env", secret);
         }
@@ -238,14 +248,19 @@ impl Machine {
         self.config.commands.read.iter().map(expand_home).collect()
     }
 
+    /// Returns the folder with the homes of MCP servers.
+    pub fn server_homes(&self) -> PathBuf {
+        self.folders.state.join("servers")
+    }
+
     /// Returns the folder for the indexes of documents.
     pub fn indexes(&self) -> PathBuf {
         self.folders.cache.join("index")
     }
 
-    /// Returns the file that keeps what flows offer to editors and agents, so that they need not be loaded for it.
-    pub fn offers(&self) -> PathBuf {
-        self.folders.cache.join("offers.json")
+    /// Returns a file of the user's cache, which may be gone at any time.
+    pub(crate) fn cache_file(&self, name: &str) -> PathBuf {
+        self.folders.cache.join(name)
     }
 
     /// Returns the folder of local model files.

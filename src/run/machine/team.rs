@@ -22,8 +22,9 @@ use crate::store::postgres::connection::Connection;
 #[cfg(feature = "postgres")]
 use crate::store::postgres::runs::Claim;
 
-/// The variable with the address of the store, and those by which a worker tells a process of its run and its workspace.
+/// The variables with the address of the store and the file of its password, and those by which a worker tells a process of its run and its workspace.
 pub(crate) const STORE: &str = "NIETZ_STORE";
+pub(crate) const PASSWORD_FILE: &str = "NIETZ_STORE_PASSWORD_FILE";
 pub(crate) const WORKSPACE: &str = "NIETZ_STORE_WORKSPACE";
 pub(crate) const CLAIM: &str = "NIETZ_CLAIM";
 
@@ -57,6 +58,9 @@ impl Team {
                 (settings.key_command, settings.password_file) = (None, None);
             }
             url.clone_into(&mut settings.url);
+        }
+        if let Some(file) = machine.variable(PASSWORD_FILE) {
+            (settings.key_command, settings.password_file) = (None, Some(file.to_owned()));
         }
         if let Some(password) = address::password(&settings.url) {
             machine.redactor().learn("store", password);
@@ -103,6 +107,18 @@ impl Team {
             copies: cache.join("runs"),
         };
         Ok(Team { server: Some((server, process)) })
+    }
+
+    /// Tells whether runs are kept in files of this machine.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn is_here(&self) -> bool {
+        self.server.is_none()
+    }
+
+    /// Tells whether runs are kept in files of this machine.
+    #[cfg(not(feature = "postgres"))]
+    pub(crate) fn is_here(&self) -> bool {
+        true
     }
 
     /// Returns the server, if the store is one.

@@ -27,11 +27,14 @@ const MIGRATIONS: &[Migration] = migrations! {
     4 "004_answers" 4,
     5 "005_documents" 5,
     6 "006_grants" 6,
+    7 "007_aside" 7,
 };
 
 /// The queue's own script, as its authors have published it, and its version.
 const PGMQ: &str = include_str!("sql/pgmq.sql");
 const PGMQ_VERSION: &str = "1.12.0";
+/// What is noted at the queue's schema together with its script: one whose row was not written yet is known by it.
+const PGMQ_NOTE: &str = "made by nietz store migrate: pgmq 1.12.0";
 /// The versions of the queue that were tried.
 const TRIED: [(u64, u64); 2] = [(1, 12), (1, 13)];
 
@@ -196,15 +199,19 @@ impl Server {
         let connection = &self.connection;
         let row = connection.one(
             "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pgmq'),
-                    EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pgmq'), to_regclass('pgmq.meta') IS NOT NULL",
-            &[],
+                    EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pgmq'), to_regclass('pgmq.meta') IS NOT NULL,
+                    coalesce(obj_description(to_regnamespace('pgmq'), 'pg_namespace') = $1, false)",
+            &[&PGMQ_NOTE],
         )?;
         let (installed, available, there): (bool, bool, bool) = (row.get(0), row.get(1), row.get(2));
         if installed {
             return Ok(Some("extension"));
         }
+        // A migration ended after its script and before the row that says so.
+        if there && row.get(3) {
+            return Ok(Some("script"));
+        }
         if there {
-            // One that ended between the two is told from somebody else's by what only this nietz could have begun.
             return Err(Failure::new(
                 Code::StoreVersion,
                 "somebody else has put pgmq on this server by a script, of a version that is not known",
@@ -218,7 +225,9 @@ impl Server {
             done.push("extension pgmq".to_owned());
             return Ok(Some("extension"));
         }
-        let script = format!("BEGIN; SELECT pg_advisory_xact_lock(27, 1); {PGMQ}\n; COMMIT;");
+        let script = format!(
+            "BEGIN; SELECT pg_advisory_xact_lock(27, 1); {PGMQ}\n; COMMENT ON SCHEMA pgmq IS '{PGMQ_NOTE}'; COMMIT;"
+        );
         if let Err(failure) = connection.script(&script) {
             let _ = connection.script("ROLLBACK");
             return Err(failure.because(format!("at the script of pgmq {PGMQ_VERSION}")));

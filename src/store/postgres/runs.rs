@@ -269,6 +269,13 @@ impl Server {
         }
     }
 
+    /// Notes why this process cannot do a run. With `at_once`, nobody takes it until somebody requeues it.
+    pub(crate) fn put_aside(&self, claim: Claim, why: &str, at_once: bool) -> Result<()> {
+        self.connection
+            .query("SELECT nietz.put_aside($1, $2, $3, $4)", &[&claim.run, &claim.claim, &why, &at_once])
+            .map(drop)
+    }
+
     /// Returns `held` while this process holds a run, `fenced` if another one does, else the run's status.
     pub(crate) fn state(&self, claim: Claim) -> Result<String> {
         Ok(self.connection.one("SELECT nietz.state($1, $2)", &[&claim.run, &claim.claim])?.get(0))

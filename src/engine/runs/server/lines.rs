@@ -186,6 +186,12 @@ impl LineStore for ServerLines {
             match ending.status {
                 EndStatus::Done => server.finish(claim, first, lines, "done", &summary).map(|()| true),
                 EndStatus::Failed => server.finish(claim, first, lines, "failed", &summary).map(|()| true),
+                EndStatus::Waiting if !ending.awaits.is_empty() => {
+                    // One that could not be begun is not waited for.
+                    let found = ending.awaits.iter().map(|name| server.find(name)).collect::<Result<Vec<_>>>()?;
+                    let ids: Vec<i64> = found.into_iter().flatten().map(|child| child.id).collect();
+                    server.park(claim, (first, lines), (&questions, &summary), None, &ids)
+                }
                 EndStatus::Waiting if ending.questions.is_empty() && ending.code == Some(Code::ModelOverloaded) => {
                     let wake = chrono::Utc::now() + chrono::TimeDelta::minutes(QUOTA);
                     server.park(claim, (first, lines), (&questions, &summary), Some(&wake.to_rfc3339()), &[])

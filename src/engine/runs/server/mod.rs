@@ -189,6 +189,11 @@ impl RunStore for ServerRuns {
         Ok(self.server.find(id)?.is_some_and(|run| run.status == "running"))
     }
 
+    fn all(&self) -> Result<Vec<ListedRun>> {
+        let mut tags = self.tags.read().unwrap_or_default();
+        self.server.all()?.into_iter().map(|run| self.listed_run(run, &mut tags)).collect()
+    }
+
     fn listed(&self, ids: Vec<String>) -> Result<Vec<ListedRun>> {
         let runs: Vec<StoredRun> = match ids.as_slice() {
             [one] => self.server.find(one)?.into_iter().collect(),

@@ -14,7 +14,10 @@ use super::{anthropic, cache, openai, responses};
 use crate::error::{Code, Failure, Result};
 use crate::host::network::{self, Network};
 use crate::model::chat::{ChatReply, ChatRequest};
-use crate::model::text::excerpt;
+use crate::model::text::excerpt_within;
+
+/// The most letters of a cause that are told.
+const TOLD: usize = 200;
 
 /// Builds the one HTTP client of the process for calls.
 pub(super) fn client(network: &Network) -> Result<reqwest::Client> {
@@ -161,7 +164,7 @@ pub(super) fn send_error(context: CallContext<'_>, error: &reqwest::Error) -> At
         cause = Some(inner);
     }
     if let Some(cause) = cause {
-        attempt_error.failure = attempt_error.failure.because(excerpt(&cause.to_string()));
+        attempt_error.failure = attempt_error.failure.because(excerpt_within(&cause.to_string(), TOLD));
     }
     attempt_error
 }

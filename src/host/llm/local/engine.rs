@@ -116,6 +116,7 @@ impl Engine {
                     cost: None,
                     saved: 0.0,
                     refused: Vec::new(),
+                    retries: Vec::new(),
                     lost: None,
                 }))
             };

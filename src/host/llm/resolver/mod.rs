@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio::sync::OnceCell as AsyncOnceCell;
 
+use super::agents::{ACP, Agents};
 use super::families;
 use super::http;
 use super::provider::{LOCAL, Provider, Wire};
@@ -112,6 +113,7 @@ pub(super) struct LocalProvider {
 pub(super) struct Resolver {
     pub(super) settings: ClientSettings,
     pub(super) local: Option<LocalProvider>,
+    pub(super) agents: Agents,
     choice: AsyncOnceCell<DefaultModel>,
     /// The first model of the local server that lists its models, if it answered.
     found: AsyncOnceCell<Option<String>>,
@@ -121,6 +123,7 @@ pub(super) struct Resolver {
 impl Resolver {
     pub(super) fn new(settings: ClientSettings) -> Resolver {
         Resolver {
+            agents: Agents::new(settings.agents.clone()),
             settings,
             local: None,
             choice: AsyncOnceCell::new(),
@@ -239,7 +242,15 @@ impl Resolver {
             if provider == LOCAL {
                 self.local()?;
             }
+            if let Some((ACP, agent)) = name.split_once('/') {
+                self.agents.check(agent)?;
+            }
             return Ok(Some(name.to_owned()));
+        }
+        if name == ACP {
+            return Err(
+                unsaid(ACP).hint("write acp/ and an agent: claude, codex, gemini, or one of your configuration")
+            );
         }
         if name == LOCAL {
             return Ok(Some(format!("{LOCAL}/{}", self.local()?.model)));
@@ -291,8 +302,9 @@ impl Resolver {
 
     /// Splits a full name, and checks that its provider is known.
     pub(super) fn split<'n>(&self, name: &'n str) -> Result<(&'n str, &'n str)> {
-        let is_known =
-            |name: &str| name == LOCAL || self.settings.providers.iter().any(|provider| provider.name == name);
+        let is_known = |name: &str| {
+            name == LOCAL || name == ACP || self.settings.providers.iter().any(|provider| provider.name == name)
+        };
         name.split_once('/')
             .filter(|(provider, model)| is_known(provider) && !model.is_empty())
             .ok_or_else(|| self.unknown(name))

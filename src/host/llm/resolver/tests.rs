@@ -28,6 +28,7 @@ impl Models for Echo {
                 cost: None,
                 saved: 0.0,
                 refused: Vec::new(),
+                retries: Vec::new(),
                 lost: None,
             })
         })

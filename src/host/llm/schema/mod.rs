@@ -224,7 +224,7 @@ pub(super) fn prompt_with_schema(system: Option<&str>, schema: &Value) -> String
 }
 
 /// Returns the text without the code fence that many models put around JSON whatever the prompt says.
-fn strip_fence(text: &str) -> &str {
+pub(super) fn strip_fence(text: &str) -> &str {
     let text = text.trim();
     let Some(inner) = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) else { return text };
     match inner.split_once('\n') {

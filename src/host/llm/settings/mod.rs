@@ -11,6 +11,7 @@ use chrono::{NaiveDate, Utc};
 use reqwest::Url;
 use reqwest::header::HeaderName;
 
+use super::agents::{ACP, AgentSettings};
 use super::config::{ModelsConfig, ProviderConfig, RetryConfig};
 use super::prices;
 use super::provider::{self, LOCAL, MaxTokensField, Provider, Wire};
@@ -49,6 +50,7 @@ pub struct ClientSettings {
     pub(super) today: NaiveDate,
     pub(super) retry: RetryLimits,
     pub(super) network: Network,
+    pub(super) agents: AgentSettings,
     /// The environment of key commands: the given one without the known keys.
     pub(super) child_environment: BTreeMap<String, String>,
 }
@@ -95,6 +97,7 @@ impl ClientSettings {
             today: Utc::now().date_naive(),
             retry: RetryLimits::new(&config.retry)?,
             network: Network::from_environment(variables)?,
+            agents: agents(variables, config)?,
             child_environment: without_keys(variables, config),
         })
     }
@@ -126,6 +129,26 @@ impl ClientSettings {
     pub fn price(&self, model: &str) -> Option<Price> {
         prices::price(&self.prices, &self.providers, model, self.today)
     }
+}
+
+/// Returns what agents are started with.
+fn agents(variables: &BTreeMap<String, String>, config: &ModelsConfig) -> Result<AgentSettings> {
+    for (name, agent) in &config.agents {
+        let invalid = |why: &str| Failure::new(Code::ConfigInvalid, format!("models.agents.{name}: {why}"));
+        if name.is_empty() || name.contains(['/', ' ']) {
+            return Err(invalid("an agent's name has at least one character, no slash and no blank"));
+        }
+        if agent.seconds.is_some_and(|given| !(given > 0.0 && Duration::try_from_secs_f64(given).is_ok())) {
+            return Err(invalid("seconds must be a number above 0"));
+        }
+    }
+    let named = config.default.iter().cloned().chain(config.aliases.values().map(|choice| choice.model.clone()));
+    Ok(AgentSettings {
+        configured: config.agents.clone(),
+        variables: variables.clone(),
+        child_environment: without_keys(variables, config),
+        named: named.collect(),
+    })
 }
 
 /// Returns the environment without the variables that hold keys of models, for commands that the user names.
@@ -222,6 +245,9 @@ fn known_provider(
 /// Returns a provider that exists only in the user's configuration.
 fn custom_provider(name: &str, user_config: &ProviderConfig, variables: &BTreeMap<String, String>) -> Result<Provider> {
     let invalid = |why: &str| Failure::new(Code::ConfigInvalid, format!("models.providers.{name}: {why}"));
+    if name == ACP {
+        return Err(invalid("this name stands for agents").hint("choose another name; agents stand in models.agents"));
+    }
     if name == LOCAL {
         return Err(invalid("this name stands for the models that nietz runs itself").hint("choose another name"));
     }

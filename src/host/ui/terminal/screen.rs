@@ -32,6 +32,9 @@ const BEGIN: &str = "\u{1b}[?2026h";
 const END: &str = "\u{1b}[?2026l";
 const HIDE: &str = "\u{1b}[?25l";
 const SHOW: &str = "\u{1b}[?25h";
+/// Remember where the cursor is, and bring it back there.
+const SAVE: &str = "\u{1b}7";
+const RESTORE: &str = "\u{1b}8";
 
 impl Screen {
     pub(super) fn new(out: Box<dyn Write + Send>, size: SizeSource, colour: bool) -> Screen {
@@ -69,7 +72,7 @@ impl Screen {
         let now = (self.size)();
         // A terminal that folded lines would join them again when it becomes wider, with what was written over them since.
         if std::mem::replace(&mut self.was, now) != now && !self.drawn.is_empty() {
-            frame.push_str("\u{1b}[J");
+            frame.push_str(&self.emptied());
         }
         for line in stay {
             frame.push_str(&line.ansi(self.colour));
@@ -81,7 +84,10 @@ impl Screen {
             frame.push_str(&line.ansi(self.colour));
             frame.push_str("\u{1b}[K");
         }
-        frame.push_str("\u{1b}[J");
+        match stay.is_empty() && lines.is_empty() {
+            true => frame.push_str(&self.emptied()),
+            false => frame.push_str("\u{1b}[J"),
+        }
         let bottom = lines.len().saturating_sub(1);
         let (row, column) = cursor.unwrap_or((bottom, 0));
         // Without a place of its own, the cursor stays behind what was written last.
@@ -130,6 +136,12 @@ impl Screen {
         if up > 0 { format!("\u{1b}[{up}A\r") } else { "\r".to_owned() }
     }
 
+    /// Returns what clears the screen from the cursor on. A multiplexer keeps in its history what stood on a screen that is cleared
+    /// at once, so each row is emptied before.
+    fn emptied(&self) -> String {
+        format!("{SAVE}{}{RESTORE}\u{1b}[J", "\u{1b}[K\u{1b}[1B".repeat(self.height()))
+    }
+
     /// Returns the lines that fit on the screen; if there are too many, the lowest ones.
     fn visible<'a>(&self, view: &'a View) -> (&'a [StyledLine], Option<(usize, usize)>) {
         let skipped = view.lines.len().saturating_sub(self.height() - 1);
@@ -170,7 +182,8 @@ mod tests {
         screen.draw(&[], &View::default());
         let rest = out.text()[first.len()..].to_owned();
         let again = "\u{1b}[?2026h\u{1b}[1A\r? ask\u{1b}[K\r\n> a\u{1b}[K\u{1b}[J\r\u{1b}[3C\u{1b}[?25h\u{1b}[?2026l";
-        assert_eq!(rest, format!("{again}\u{1b}[?2026h\u{1b}[1A\r\u{1b}[J\u{1b}[?25h\u{1b}[?2026l"));
+        let cleared = format!("\u{1b}7{}\u{1b}8\u{1b}[J", "\u{1b}[K\u{1b}[1B".repeat(5));
+        assert_eq!(rest, format!("{again}\u{1b}[?2026h\u{1b}[1A\r{cleared}\u{1b}[?25h\u{1b}[?2026l"));
     }
 
     #[test]
@@ -183,7 +196,9 @@ mod tests {
         let before = out.text().len();
         screen.draw(&[], &View { lines: lines(&["? a"]), cursor: None });
         // Two rows of the question, and one of the line that the cursor was in.
-        assert!(out.text()[before..].starts_with("\u{1b}[?2026h\u{1b}[3A\r\u{1b}[J? a"), "{:?}", &out.text()[before..]);
+        let cleared = format!("\u{1b}7{}\u{1b}8\u{1b}[J", "\u{1b}[K\u{1b}[1B".repeat(9));
+        let frame = format!("\u{1b}[?2026h\u{1b}[3A\r{cleared}? a");
+        assert!(out.text()[before..].starts_with(&frame), "{:?}", &out.text()[before..]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Breaks styled text into lines that fit: at spaces, and between wide characters, which are written
-//! without spaces. A word that is longer than the line is cut. A no-break space is no break, so French
+//! without spaces. Cells of a row, with a wide gap between them, stay whole where they can. A word that is longer than the line is
+//! cut, behind a slash or a hyphen if it has one there. A no-break space is no break, so French
 //! punctuation stays with its word.
 
 use anstyle::Style;
@@ -71,15 +72,23 @@ fn wrap_one(text: &[(char, Style)], width: usize, lines: &mut Vec<StyledLine>) {
 /// Returns the index at which the first line ends, and the index at which the next one starts, after the spaces.
 fn first_break(text: &[(char, Style)], width: usize) -> (usize, usize) {
     let mut used = 0;
-    let mut best = None;
+    let (mut best, mut gap, mut slash, mut blank) = (None, None, None, true);
     for (index, (c, _)) in text.iter().enumerate() {
         let wide = cells(*c);
+        if index > 0 && matches!(text[index - 1].0, '/' | '-' | '_') && used > width / 3 {
+            slash = Some(index);
+        }
         if *c == ' ' || (wide == 2 && used > 0) {
             best = Some(index);
         }
+        // Blanks at the beginning are no gap.
+        if !blank && *c == ' ' && text.get(index + 1).is_some_and(|(next, _)| *next == ' ') && used > width / 2 {
+            gap = Some(index);
+        }
+        blank = *c == ' ';
         used += wide;
         if used > width {
-            let end = best.filter(|best| *best > 0).unwrap_or(index.max(1));
+            let end = gap.or(best.filter(|best| *best > 0)).or(slash).unwrap_or(index.max(1));
             let spaces = text[end..].iter().take_while(|(c, _)| *c == ' ').count();
             return (end, end + spaces);
         }
@@ -115,6 +124,10 @@ mod tests {
     fn lines_break_at_spaces_and_long_words_are_cut() {
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
         assert_eq!(wrapped("a  incomprehensibilities", 8), ["a", "incompre", "hensibil", "ities"]);
+        assert_eq!(wrapped("  Ann (a/big)  4 calls  400 in", 28), ["  Ann (a/big)  4 calls", "400 in"]);
+        assert_eq!(wrapped("docs/briefs/checkout", 14), ["docs/briefs/", "checkout"]);
+        assert_eq!(wrapped("checkout-that-survives", 18), ["checkout-that-", "survives"]);
+        assert_eq!(wrapped("a/incomprehensible", 14), ["a/incomprehens", "ible"]);
         assert_eq!(wrapped("a\n\nb", 7), ["a", "", "b"]);
         assert_eq!(wrapped("", 7), [""]);
     }

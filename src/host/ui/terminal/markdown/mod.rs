@@ -11,7 +11,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 
 use self::table::Table;
 use super::style::{BOLD, DIM, StyledLine};
-use super::wrap::wrap;
+use super::wrap::{cells, hanging, wrap};
 use crate::host::ui::out::safe;
 
 /// The widest line of prose: longer lines are hard to read on wide screens.
@@ -218,7 +218,8 @@ impl Renderer {
         let mut lines = Vec::new();
         for source in code.trim_end_matches('\n').split('\n') {
             let chars: Vec<(char, Style)> = source.chars().map(|c| (c, CODE)).collect();
-            for line in wrap(&chars, room) {
+            let blanks: usize = source.chars().take_while(|c| c.is_whitespace()).map(cells).sum();
+            for line in hanging(&chars, room, blanks + 2) {
                 let mut indented = StyledLine::new("  ", Style::new());
                 indented.append(&line);
                 lines.push(indented);
@@ -261,7 +262,12 @@ impl Renderer {
         let inline = std::mem::take(&mut self.inline);
         let end = inline.iter().rposition(|(c, _)| !c.is_whitespace()).map_or(0, |last| last + 1);
         if end > 0 && self.table.is_none() {
-            let lines = wrap(&inline[..end], self.room());
+            let lines = match is_marked(&inline) {
+                true => {
+                    inline[..end].split(|(c, _)| *c == '\n').flat_map(|line| hanging(line, self.room(), 2)).collect()
+                }
+                false => wrap(&inline[..end], self.room()),
+            };
             self.emit(&lines);
             self.gap = true;
         }
@@ -287,6 +293,11 @@ impl Renderer {
             self.lines.push(line.trimmed());
         }
     }
+}
+
+/// Tells whether a text begins with a mark of its own, behind which its further lines go on.
+fn is_marked(text: &[(char, Style)]) -> bool {
+    matches!(text, [(mark, _), (' ', _), ..] if "•✓✗→○●◐–·!".contains(*mark))
 }
 
 fn heading(level: HeadingLevel) -> Style {

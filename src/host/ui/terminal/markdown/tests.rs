@@ -81,7 +81,7 @@ fn quotes_and_code_keep_their_marks() {
       rust
       fn main() {
           let long = "more than
-      fits";
+            fits";
 
       }
 
@@ -137,4 +137,11 @@ fn nothing_foreign_reaches_the_terminal_raw() {
     ");
     let lines = render(markdown, 60);
     assert!(lines.iter().flat_map(|line| line.chars()).all(|(c, _)| !c.is_control()));
+}
+
+#[test]
+fn what_begins_with_a_mark_of_its_own_goes_on_behind_it() {
+    assert_eq!(plain("• cause: one two three", 14), "• cause: one\n  two three");
+    assert_eq!(plain("✓ goal 1: done  \n→ next: one two", 12), "✓ goal 1:\n  done\n→ next: one\n  two");
+    assert_eq!(plain("see docs/briefs/checkout-that/brief.md", 20), "see\ndocs/briefs/\ncheckout-that/\nbrief.md");
 }

@@ -1,5 +1,7 @@
 //! `nietz fork RUN` starts a new run from a recorded one; `nietz why RUN EFFECT` explains whether an effect is done again.
 
+mod plan;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -34,7 +36,7 @@ use crate::run::session::Session;
 /// Start a new run from a recorded one: only what a change touches is done, asked and paid for
 #[derive(Args)]
 pub(super) struct ForkArgs {
-    /// The run's id, or a part of it that only one has; with --into also the file of a cassette
+    /// The run's id, a part of it that only one has, or `latest`; with --into also the file of a cassette
     run: String,
     /// Do this effect anew, and all that were asked for after it: a line or a key of `nietz log`
     #[arg(long, value_name = "EFFECT")]
@@ -53,6 +55,9 @@ pub(super) struct ForkArgs {
     /// Work for this folder: documents happen anew there, and those of the run stay as they are
     #[arg(long, value_name = "FOLDER")]
     into: Option<PathBuf>,
+    /// Only tell what would be given back, and what would be done anew, with calls, tokens and cost
+    #[arg(long, conflicts_with = "into")]
+    plan: bool,
     #[command(flatten)]
     front: FrontArgs,
     #[command(flatten)]
@@ -67,7 +72,7 @@ pub(super) struct ForkArgs {
 /// Say why an effect of a run was done again, or would be
 #[derive(Args)]
 pub(super) struct WhyArgs {
-    /// The run's id, or a part of it that only one has
+    /// The run's id, a part of it that only one has, or `latest`
     run: String,
     /// A line or a key of `nietz log`
     effect: String,
@@ -119,6 +124,7 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
                 grants: Grants::default(),
                 workspace: open.workspace,
                 fork: None,
+                of: None,
                 replay_source: None,
                 kept: true,
             };
@@ -154,7 +160,10 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
         replay_source: Some(source),
         ..begin
     };
-    start::begin(&machine.in_workspace(work), session, begin, &front)
+    match args.plan {
+        true => plan::show(machine, &session, begin, &journal, front.json),
+        false => start::begin(&machine.in_workspace(work), session, begin, &front),
+    }
 }
 
 /// Replaces params of a run by the values of `--set`. Returns where texts of the params came from, and the files that were given.
@@ -242,7 +251,8 @@ pub(super) fn why(machine: &Machine, args: &WhyArgs) -> Result<Exit> {
     let digests = tree.digests();
     let changed: Vec<&str> = digests
         .iter()
-        .filter(|(path, digest)| open.files.get(*path) != Some(digest))
+        // What was read only later, such as personas, does not stand there.
+        .filter(|(path, digest)| open.files.get(*path).is_some_and(|was| was != *digest))
         .map(|(path, _)| path.as_str())
         .collect();
     if !changed.is_empty() {

@@ -58,11 +58,27 @@ function draft.left_questions(self: app.App): { { part: string, text: string, cl
 	return found
 end
 
+--- How people say that they do not know, in the languages of the flows.
+local NOT_KNOWN = { "i don't know", "i do not know", "no idea", "je ne sais pas", "aucune idee" }
+
+--- Whether a sentence says more than that somebody does not know.
+local function says_something(sentence: string): boolean
+	local folded = string.gsub(text.fold(sentence), "’", "'")
+	for _, phrase in NOT_KNOWN do
+		local first, last = string.find(folded, phrase, 1, true)
+		if first ~= nil and last ~= nil then
+			local rest = `{string.sub(folded, 1, first - 1)} {string.sub(folded, last + 1)}`
+			return string.find(rest, "%d") ~= nil or #similarity.words(rest) > 2
+		end
+	end
+	return true
+end
+
 --- Returns what an answer with these sections is checked by.
 function draft.basis(self: app.App, sections: { string }): document.Basis
 	local found: { document.Source } = {}
 	for _, sentence in known.sentences(self) do
-		table.insert(found, { id = sentence.id, words = sentence.text, wanted = true })
+		table.insert(found, { id = sentence.id, words = sentence.text, wanted = says_something(sentence.text) })
 	end
 	for _, entry in self.book.entries do
 		table.insert(found, { id = `U{entry.id}`, words = entry.text, wanted = false })

@@ -44,6 +44,7 @@ pub fn examples(file: &str, text: &str) -> Vec<Source> {
         "template",
         "task",
         "clock",
+        "mcp",
         "random",
         "schema",
         "json",

@@ -208,7 +208,7 @@ impl Session {
         Ok(OpenRecord {
             run: new_run.id.unwrap_or_else(|| new_id(clock())),
             flow: self.flow.manifest.name.clone(),
-            source: self.flow.located.source(),
+            source: machine.source_of(&self.flow.located),
             command: new_run.command,
             params,
             origins,

@@ -71,10 +71,9 @@ fn what_must_be_thought_of_first_is_written_first() {
         ["evidence", "score"],
         ["question", "replies"],
         ["name", "price"],
-        ["text", "mitigation"],
+        ["problem", "sinks"],
         ["approaches", "recommended"],
-        ["text", "effort"],
-        ["from", "text"],
+        ["sinks", "lead"],
         ["agreed", "question"],
         ["refers", "points"],
     ] {

@@ -26,6 +26,11 @@ use crate::run::config::Config;
 use crate::run::folders::UserFolders;
 use crate::run::project::{self, Found, Project};
 
+/// How the journal of a team's run names a flow of the workspace, and one of a pack: `workspace:/flows/notes.lua`,
+/// `pack:ours/flows/review.lua`.
+const OF_WORKSPACE: &str = "workspace:/";
+const OF_PACK: &str = "pack:";
+
 /// The machine and the user, as this process found them.
 pub struct Machine {
     pub workspace: PathBuf,
@@ -323,12 +328,31 @@ impl Machine {
         resolve::trees(&self.workspace, &self.packs())
     }
 
+    /// Returns how a run's journal names a flow. Each machine of a team has the workspace and the packs in places of its own.
+    pub(crate) fn source_of(&self, located: &ResolvedFlow) -> String {
+        let Root::Disk(root) = &located.tree.root else { return located.source() };
+        let is_workspace =
+            || root.canonicalize().is_ok_and(|root| self.workspace.canonicalize().is_ok_and(|own| own == root));
+        match located.tree.seal() {
+            _ if self.team.is_here() => located.source(),
+            Some(seal) => format!("{OF_PACK}{}/{}", seal.pack, located.path),
+            None if is_workspace() => format!("{OF_WORKSPACE}{}", located.path),
+            None => located.source(),
+        }
+    }
+
     /// Finds the flow that a run's journal names.
     ///
     /// # Errors
     ///
     /// `flow-not-found` if the flow is gone; `pack-untrusted` if it is in a pack that this project does not have.
     pub fn find_flow(&self, source: &str) -> Result<ResolvedFlow> {
+        if let Some((pack, path)) = source.strip_prefix(OF_PACK).and_then(|rest| rest.split_once('/')) {
+            let name = path.rsplit('/').next().unwrap_or(path).trim_end_matches(".lua");
+            return resolve::flow(&format!("{pack}/{name}"), &self.workspace, &self.packs());
+        }
+        let inside = source.strip_prefix(OF_WORKSPACE).map(|path| self.workspace.join(path).display().to_string());
+        let source = inside.as_deref().unwrap_or(source);
         resolve::as_installed(ResolvedFlow::from_source(source)?, &self.workspace, &self.packs())
     }
 

@@ -109,7 +109,8 @@ end
 local function sentence_of(self: app.App, entry: ledger.Entry): string
 	local parts = { entry.text }
 	if (entry.why or "") ~= "" then
-		table.insert(parts, self.t("brief.because", { why = entry.why :: string }))
+		local why = string.gsub(entry.why :: string, "^%l", string.upper)
+		table.insert(parts, self.t("brief.because", { why = why }))
 	end
 	if (entry.rejected or "") ~= "" then
 		table.insert(parts, self.t("brief.instead", { rejected = entry.rejected :: string }))

@@ -189,7 +189,7 @@ function draft.close(self: app.App, raw: document.Document, basis: document.Basi
 	local answer = document.clean(raw, basis)
 	local untold: { string } = {}
 	for _, source in document.untold(answer, basis) do
-		local words = string.gsub(source.words, " → ", " ")
+		local words = string.gsub(string.gsub(source.words, " → ", " "), "^%l", string.upper)
 		if table.find(untold, words) == nil then
 			table.insert(untold, if string.find(words, "[%.!%?…]$") ~= nil then words else `{words}.`)
 		end

@@ -278,8 +278,12 @@ function screens.judged(self: app.App): string
 		end)
 		local vars = {
 			title = self.t("heading.decision"),
+			undecided = false,
 			composed = "",
-			decision = { text = plain(made.decision.text) },
+			decision = { text = plain(made.decision.text), head = "" },
+			glance = {},
+			in_short = "",
+			origin = "",
 			written = written,
 			parts = parts_of(function(): { Line }
 				return {}

@@ -93,8 +93,8 @@ fn looking_around_changes_nothing() {
             "Orders stay in our ledger",
             "`architecte` Architect: Orders the problem first, then asks for what is missing ←",
             &format!("- `{SLUG}`: EMS 40/100, Divergent, iteration 2, in progress"),
-            "Plan as it would be today (STANDARD):",
-            "- **must** · M · A customer keeps the order in our ledger during an outage",
+            "Plan as it would be today:",
+            "1. **A customer keeps the order in our ledger during an outage**",
         ],
     );
     for field in ["history", "ems", "iteration", "phase", "ideas", "techniques_history"] {

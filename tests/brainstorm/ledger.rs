@@ -83,7 +83,7 @@ fn what_is_taken_back_or_answered_is_shown_and_reaches_neither_prompt_nor_brief(
     says(&ended, &["− **1** idea: Resume in chunks (holds no more)", "✓ **2** open: Nobody knows who pays (answered)"]);
     let text = brief(&table);
     assert!(!text.contains("Resume in chunks") && !text.contains("Nobody knows"), "{text}");
-    assert!(text.contains("- No chunks at all. Why: They are slow.\n") && text.contains("Ann pays."), "{text}");
+    assert!(text.contains("No chunks at all. Why: They are slow. Ann pays."), "{text}");
     assert_eq!(table.session()["ideas"], json!([]));
     let requests = table.server.requests();
     let written = requests.iter().map(task).find(|task| task.starts_with("Write the brief")).expect("a brief");
@@ -128,7 +128,7 @@ fn the_ledger_is_the_users_own() {
     assert_eq!(ideas[0], json!({"id": 1, "content": "Number the photos at once", "score": 9}));
     assert_eq!(ideas[1], json!({"id": 2, "content": "Second", "score": 5}));
     let text = brief(&table);
-    assert!(text.contains("- Number the photos at once · 9/10") && text.contains("- Who pays for it"), "{text}");
+    assert!(text.contains("Number the photos at once.") && text.contains("- Who pays for it"), "{text}");
     assert!(!text.contains("Orders stay with us"), "{text}");
     let ids: Vec<_> = entries(&table).iter().filter_map(|entry| entry["id"].as_u64()).collect();
     assert_eq!(ids, (1..=ids.len() as u64).collect::<Vec<_>>());

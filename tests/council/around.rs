@@ -206,7 +206,7 @@ fn the_frame_is_in_the_users_language_and_what_is_recorded_too() {
     let table = Table::large(Brain { rounds, stand: stuck, ..Brain::default() });
     let ended = table.hold(&["--lang", "fr", "--consider", "never", "--cycles", "1"], &["skip", "", ""]);
     let session = ended.result();
-    says(&ended, &["## La réponse", "| En bref | |", "### Ce que cela coûte", "**Le conseil sur : ", "*Recommande :*"]);
+    says(&ended, &["## La réponse", "### Ce qui a été pesé", "**Le conseil sur : ", "*Recommande :*"]);
     assert_eq!(session["assumptionLog"][0]["assumption"], "Hypothèse : Juin (question : \"Quelle échéance ?\")");
     table.env.write("fr.json", session.to_string());
     table.env.nietz(["check", "--as", "council:sessions", "fr.json"]).go().exits(0);

@@ -17,7 +17,7 @@ fn stubborn(brain: Brain, model: &'static str, refuses: fn(&Request) -> bool) ->
 fn a_moderator_that_cannot_write_the_answer_loses_no_council() {
     for model in [super::table::SMALL, LARGE] {
         let brain = Brain { stand: stuck, ..Brain::default() };
-        let table = stubborn(brain, model, |request| !request.schema()["properties"]["tradeoffs"].is_null());
+        let table = stubborn(brain, model, writes_the_answer);
         let ended = table.hold(&["--no-pause", "--save", "kept.json"], &[]);
         let session = ended.result();
         assert_eq!(session["status"], "completed");
@@ -41,7 +41,7 @@ fn the_moderator_can_be_asked_again_for_the_answer() {
     let brain = Brain { stand: stuck, ..Brain::default() };
     let server = ModelServer::start(move |request| {
         let reply = brain.answer(request);
-        let writes = !request.schema()["properties"]["tradeoffs"].is_null();
+        let writes = writes_the_answer(request);
         // Three replies cannot be used, the fourth can.
         if writes && asked.fetch_add(1, Ordering::SeqCst) < 3 { Response::text("No.") } else { reply }
     });
@@ -134,7 +134,7 @@ fn what_is_taken_back_is_cut_out_and_all_else_that_was_said_stays() {
     ];
     let ended = table.hold(&["--consider", "never"], &lines);
     let answer = ended.result()["finalAnswer"].as_str().expect("an answer").to_owned();
-    assert!(answer.contains("- We make 410,000 a year\n- for 13 years now.") && !answer.contains("38,000"), "{answer}");
+    assert!(answer.contains("We make 410,000 a year. For 13 years now.") && !answer.contains("38,000"), "{answer}");
     assert!(!answer.contains("oven"), "{answer}");
     says(
         &ended,
@@ -197,7 +197,9 @@ fn forked(table: &Table, sensible: &std::sync::atomic::AtomicBool) -> (serde_jso
 }
 
 fn writes_the_answer(request: &Request) -> bool {
-    !request.schema()["properties"]["weighed"].is_null()
+    let members = &request.schema()["properties"];
+    // A small mind writes it in parts.
+    !members["weighed"].is_null() || !members["tradeoffs"].is_null()
 }
 
 #[test]

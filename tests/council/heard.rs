@@ -73,7 +73,7 @@ fn what_the_user_says_is_everybodys_from_then_on_and_for_good() {
     assert_eq!(each(said, "text"), ["The fee is 40,000 euros.", "what about 30 reports?", "Nina decides."]);
     assert_eq!((&said[1]["to"], &said[0]["after"]), (&"QA Engineer".into(), &3.into()));
     let answer = session["finalAnswer"].as_str().expect("an answer");
-    for part in ["- Six people work here.", "- The fee is 40,000 euros.", "- Nina decides."] {
+    for part in ["Six people work here.", "The fee is 40,000 euros.", "Nina decides."] {
         assert!(answer.contains(part), "{answer}");
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct Stdio<R, W: AsyncWrite> {
 }
 
 /// A line that is no message of the protocol: whose reply is meant, and what is wrong.
-type Wrong = (Option<RequestId>, ErrorData);
+type Wrong = Box<(Option<RequestId>, ErrorData)>;
 
 /// Returns the client at this process's own standard input and output.
 pub(super) fn stdio() -> impl Transport<RoleServer, Error = io::Error> + 'static {
@@ -48,7 +48,7 @@ where
         loop {
             let wrong = match self.lines.next(&mut self.input).await {
                 Ok(None) | Err(_) => return None,
-                Ok(Some(Err(TooLong))) => (None, ErrorData::invalid_request(TooLong::told(), None)),
+                Ok(Some(Err(TooLong))) => Wrong::new((None, ErrorData::invalid_request(TooLong::told(), None))),
                 Ok(Some(Ok(line))) if line.iter().all(u8::is_ascii_whitespace) => continue,
                 Ok(Some(Ok(line))) => match read(&line) {
                     Ok(message) => return Some(message),
@@ -57,7 +57,7 @@ where
                     Err(Some(wrong)) => wrong,
                 },
             };
-            let (id, error) = wrong;
+            let (id, error) = *wrong;
             // A read can be given up at any time, and what is sent is sent whole.
             tokio::spawn(self.out.send(Sent::error(error, id)));
         }
@@ -74,7 +74,7 @@ fn read(line: &[u8]) -> Result<Received, Option<Wrong>> {
         Err(error) => error,
     };
     let Ok(message) = serde_json::from_slice::<Value>(line) else {
-        return Err(Some((None, ErrorData::parse_error("this is no JSON", None))));
+        return Err(Some(Wrong::new((None, ErrorData::parse_error("this is no JSON", None)))));
     };
     let id: Option<RequestId> = message.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
     let is_method = message["method"].is_string();
@@ -84,9 +84,9 @@ fn read(line: &[u8]) -> Result<Received, Option<Wrong>> {
                 Some(params) if !params.is_object() => "`params` must be an object".to_owned(),
                 _ => excerpt(&error.to_string()),
             };
-            Err(Some((Some(id), ErrorData::invalid_params(why, None))))
+            Err(Some(Wrong::new((Some(id), ErrorData::invalid_params(why, None)))))
         }
         None if is_method && message.get("id").is_none() => Err(None),
-        id => Err(Some((id, ErrorData::invalid_request("this is no message of the protocol", None)))),
+        id => Err(Some(Wrong::new((id, ErrorData::invalid_request("this is no message of the protocol", None))))),
     }
 }

@@ -100,7 +100,7 @@ impl ReplaySource {
 
     /// Performs nothing, as a cassette: what the flow asks for and the journal does not have is noted, and waited for as for an
     /// answer that nobody gives, while tasks beside it go on.
-    pub fn to_plan(self) -> ReplaySource {
+    pub fn into_plan(self) -> ReplaySource {
         ReplaySource { exclusive: true, missed: Some(Vec::new()), ..self }
     }
 

@@ -43,7 +43,8 @@ pub(super) fn show(
     let client = listening_client(machine, &FrontEndSlot::default())?;
     let open = session.open_record(machine, &client, &runtime()?, begin)?;
     let history = RunHistory::read(journal)?;
-    let played = source.map(|source| replay::play_on(machine, session, (source.to_plan(), &open), None)).transpose()?;
+    let played =
+        source.map(|source| replay::play_on(machine, session, (source.into_plan(), &open), None)).transpose()?;
     let (missed, failure) = played.as_ref().map_or((&[][..], None), |played| played.missed());
     let (mut back, mut anew) =
         (Share { cost: Some(0.0), ..Share::default() }, Share { cost: Some(0.0), ..Share::default() });

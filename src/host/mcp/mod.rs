@@ -50,11 +50,14 @@ pub struct McpParts {
     pub key_environment: BTreeMap<String, String>,
 }
 
+/// A connection, once it is there.
+type Opened = Rc<Mutex<Option<Rc<Connection>>>>;
+
 /// The servers of one run.
 pub struct McpServers {
     parts: McpParts,
     /// By name. Locked while a connection is opened, so that it is opened once.
-    open: RefCell<BTreeMap<String, Rc<Mutex<Option<Rc<Connection>>>>>>,
+    open: RefCell<BTreeMap<String, Opened>>,
     remarks: RefCell<Vec<String>>,
 }
 

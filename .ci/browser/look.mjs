@@ -53,11 +53,6 @@ for (const given of pages) {
       await page.screenshot({ path: `${pictures}/${name}-${width}-${colorScheme}.png`, timeout: 120_000 });
       const room = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (room > 0) say(shown, `${room} pixels wider than the screen`);
-      await page.emulateMedia({ media: 'print' });
-      const folded = await page.evaluate(() => [...document.querySelectorAll('details:not(.effect) > :not(summary)')]
-        .filter(part => !part.checkVisibility({ contentVisibilityAuto: true })).length);
-      if (folded > 0) say(shown, `${folded} folded parts are not printed`);
-      await page.emulateMedia({ media: 'screen' });
       await page.evaluate(axe);
       const { violations } = await page.evaluate(() => axe.run(document, {
         // WCAG 2.1 AA. Which headings stand in what was said is its author's matter.

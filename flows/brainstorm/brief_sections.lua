@@ -196,17 +196,6 @@ local function title_of(topic: string): string
 	return (string.gsub(topic, "^%l", string.upper))
 end
 
---- Returns how many questions were answered.
-local function answers_of(self: app.App): number
-	local count = 0
-	for _, entry in session.counted_history(self.doc) do
-		for _, response in entry.responses do
-			count += if response ~= "" then 1 else 0
-		end
-	end
-	return count
-end
-
 --- Returns everything that a template of a brief may show.
 function brief_sections.of(self: app.App, brief: Brief): app.Vars
 	local s = self.doc.session
@@ -220,7 +209,7 @@ function brief_sections.of(self: app.App, brief: Brief): app.Vars
 		date = string.sub(clock.now(), 1, 10),
 		came_about = self.t("brief.came_about", {
 			rounds = translations.counted(self.t, "brief.rounds", session.answered(self.doc)),
-			answers = translations.counted(self.t, "brief.answers", answers_of(self)),
+			answers = translations.counted(self.t, "brief.answers", session.answers(self.doc)),
 		}),
 		findings = findings_of(self, brief),
 		sources = if own.about then own.about.files else {},

@@ -26,16 +26,6 @@ local MORE = 5
 --- Points of EMS below which two iterations together are slow.
 local SLOW_GAIN = 3
 
-local function count_answers(self: app.App): number
-	local count = 0
-	for _, entry in session.counted_history(self.doc) do
-		for _, response in entry.responses do
-			count += if response ~= "" then 1 else 0
-		end
-	end
-	return count
-end
-
 --- Asks how the user wants to go on, and does that.
 function checkpoints.ask_energy(self: app.App, why: string): app.Signal?
 	local s = self.doc.session
@@ -120,7 +110,7 @@ local function advance_phase(self: app.App): boolean
 	state.crossed = true
 	s.phase = "transition"
 	local summary: lang.Vars =
-		{ ideas = #s.ideas, decisions = #notebook.holding(self.doc, { "decision" }), questions = count_answers(self) }
+		{ ideas = #s.ideas, decisions = #notebook.holding(self.doc, { "decision" }), questions = session.answers(self.doc) }
 	if self.options.choosing == "progressive" then
 		s.progressive_state = { divergent_completed = true, transition_completed = false, transition_summary = summary }
 	end

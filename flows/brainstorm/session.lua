@@ -363,6 +363,17 @@ function session.counted_history(doc: Doc): { Iteration }
 	return found
 end
 
+--- Returns how many questions were answered, in the iterations that count.
+function session.answers(doc: Doc): number
+	local count = 0
+	for _, entry in session.counted_history(doc) do
+		for _, response in entry.responses do
+			count += if response ~= "" then 1 else 0
+		end
+	end
+	return count
+end
+
 --- Returns how many of these iterations have an answer.
 function session.answered(doc: Doc): number
 	local count = 0

@@ -43,7 +43,11 @@ local function attempt_node(attempt: any, results: { [any]: any }, usages: { [an
 	local result, usage = results[attempt.id], usages[attempt.id]
 	local status = if result ~= nil then result.status else nil
 	local cost = if usage ~= nil and usage.cost ~= nil then string.format(", $%.4f", usage.cost) else ""
-	local used = if usage ~= nil then ` · {usage.input_tokens + usage.output_tokens} tokens, {usage.tool_calls} tool calls{cost}` else ""
+	local used = if usage ~= nil
+		then ` · {usage.input_tokens + usage.output_tokens} tokens, {usage.tool_calls} tool {if usage.tool_calls == 1
+			then "call"
+			else "calls"}{cost}`
+		else ""
 	local detail = if result ~= nil then short(result.status_detail) else "has no result"
 	return {
 		name = `attempt {attempt.id}: {attempt.model}, {attempt.attempt_type}`,

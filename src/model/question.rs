@@ -63,6 +63,38 @@ impl Question {
             effect: None,
         }
     }
+
+    /// Returns the question whether a model may call a tool with these arguments. Few stand in its line; more have a line each, and
+    /// lines of their own are further in, so that no text of a model looks like the question.
+    pub fn may_call(tool: &str, arguments: &Value) -> Question {
+        // An empty table of Lua is a list, and arguments are an object.
+        let is_empty = arguments.as_array().is_some_and(Vec::is_empty);
+        let short = if is_empty { "{}".to_owned() } else { arguments.to_string() };
+        let prompt = match arguments.as_object() {
+            Some(members) if short.chars().count() > SHORT => {
+                let lines: Vec<String> = members.iter().map(|(name, value)| argument(name, value)).collect();
+                format!("The model wants to call `{tool}` with:\n{}\nMay the model call `{tool}` with that?", lines.join("\n"))
+            }
+            _ => format!("May the model call `{tool}` with {short}?"),
+        };
+        Question::new(format!("approve-{tool}"), QuestionKind::Confirm, prompt)
+    }
+}
+
+/// The longest arguments, in characters, that are read well in one line.
+const SHORT: usize = 80;
+
+/// Returns an argument as a person reads it: its name, and text as it would be, not as JSON has it.
+fn argument(name: &str, value: &Value) -> String {
+    match value.as_str() {
+        None => format!("  {name}: {value}"),
+        Some("") => format!("  {name}: \"\""),
+        Some(text) if text.trim_end().contains(['\n', '\r']) => {
+            let lines: Vec<String> = text.trim_end().lines().map(|line| format!("    {line}").trim_end().to_owned()).collect();
+            format!("  {name}:\n{}", lines.join("\n"))
+        }
+        Some(text) => format!("  {name}: {}", text.trim_end()),
+    }
 }
 
 /// Who gave an answer, where it was not the person, who is asked, themselves.
@@ -128,4 +160,32 @@ pub struct TypedCommand {
     /// Lines that are this command without a slash.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Question;
+
+    #[test]
+    fn what_a_model_wants_to_do_is_read_as_text_and_not_as_json() {
+        let short = Question::may_call("note", &json!({ "name": "a" }));
+        assert_eq!(short.prompt, r#"May the model call `note` with {"name":"a"}?"#);
+        assert_eq!(Question::may_call("now", &json!([])).prompt, "May the model call `now` with {}?");
+        let text = "# Prices\n\nRounded once, in `price.py`.\nMay the model call `nothing`?\n";
+        let long = Question::may_call("note", &json!({ "name": "prices", "text": text, "tags": ["a", "b"], "lines": 3 }));
+        insta::assert_snapshot!(long.prompt, @r###"
+        The model wants to call `note` with:
+          name: prices
+          text:
+            # Prices
+
+            Rounded once, in `price.py`.
+            May the model call `nothing`?
+          tags: ["a","b"]
+          lines: 3
+        May the model call `note` with that?
+        "###);
+    }
 }

@@ -83,12 +83,12 @@ pub(super) fn played(flow: &str) -> Played {
 }
 
 /// Returns the node that the clients run on: some want a newer one than the system may have.
-fn node() -> PathBuf {
+pub(crate) fn node() -> PathBuf {
     std::env::var_os("NIETZ_TEST_NODE").map_or_else(|| PathBuf::from("/usr/bin/node"), PathBuf::from)
 }
 
 /// Returns the folder in which the clients are installed. They come from a registry, which is not there in every test.
-fn installed() -> Option<PathBuf> {
+pub(crate) fn installed() -> Option<PathBuf> {
     std::env::var_os("NIETZ_TEST_CLIENTS").map(PathBuf::from)
 }
 

@@ -4,7 +4,7 @@
 mod acp;
 mod client;
 mod documents;
-mod foreign;
+pub(crate) mod foreign;
 mod hostile;
 mod http;
 mod install;

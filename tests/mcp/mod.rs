@@ -3,6 +3,7 @@
 
 mod calls;
 mod confined;
+mod everything;
 mod hostile;
 mod http;
 mod recovery;

@@ -278,15 +278,7 @@ fn options_of(model: &str, all: &Value) -> Result<serde_json::Map<String, Value>
 fn approve(lua: &Lua, values: MultiValue) -> Result<Request> {
     let args = Args::new(lua, "llm.chat", values);
     let (tool, arguments) = (args.text(0)?, args.json(1, "arguments")?);
-    // An empty table of Lua is a list, and arguments are an object.
-    let arguments =
-        if arguments.as_array().is_some_and(Vec::is_empty) { "{}".to_owned() } else { arguments.to_string() };
-    let question: Question = serde_json::from_value(json!({
-        "id": format!("approve-{tool}"), "type": "confirm",
-        "prompt": format!("May the model call `{tool}` with {arguments}?"),
-    }))
-    .map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
-    ui::question(question)
+    ui::question(Question::may_call(&tool, &arguments))
 }
 
 /// Says that the last so many calls brought no reply that can be used, and why.

@@ -32,7 +32,8 @@ pub(super) fn run(machine: &Machine, args: &AcpArgs) -> Result<Exit> {
         let place = Place { folder: folder.clone(), is_named: true };
         args.offered.supervisor(&machine.in_folder(&folder)?, place)
     };
-    let options = AcpOptions { folder: Box::new(folder), allowed: args.offered.allowed() };
+    let here = machine.workspace.clone();
+    let options = AcpOptions { folder: Box::new(folder), here, allowed: args.offered.allowed() };
     runtime()?.block_on(editors::serve_acp(options))?;
     Ok(Exit::Done)
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::host::ui::answer;
+use crate::host::ui::terminal::markdown;
 use crate::model::question::{Question, QuestionKind};
 use crate::model::text::{clean, excerpt};
 
@@ -38,8 +39,13 @@ pub(crate) fn schema(question: &Question, titled: bool) -> Value {
             }
         }
     }
-    let (_, last) = answer::split_prompt(&question.prompt);
-    field.insert("title".to_owned(), excerpt(last).into());
+    // The question itself stands above the form.
+    let title = match question.kind {
+        QuestionKind::Ask => "Your answer",
+        QuestionKind::Choose => "Your choice",
+        QuestionKind::Confirm => "Yes",
+    };
+    field.insert("title".to_owned(), title.into());
     if let Some(about) = about(question) {
         field.insert("description".to_owned(), about.into());
     }
@@ -66,16 +72,16 @@ fn about(question: &Question) -> Option<String> {
     (!commands.is_empty()).then(|| format!("Or a command: {}", commands.join("; ")))
 }
 
-/// Returns what stands above the form: what was said, and the question.
+/// Returns what stands above the form: what was said, and the question. Clients show it as it is, and no Markdown.
 pub(crate) fn message(question: &Question, said: &str) -> String {
-    let prompt = clean(question.prompt.trim());
+    let (prompt, said) = (markdown::plain(question.prompt.trim()), markdown::plain(said));
     if said.is_empty() {
         return prompt;
     }
     let length = said.chars().count();
     let said: String = match length > MOST {
         true => format!("…{}", said.chars().skip(length - MOST).collect::<String>()),
-        false => said.to_owned(),
+        false => said,
     };
     format!("{said}\n\n{prompt}")
 }

@@ -100,13 +100,7 @@ impl Offer {
     /// Returns the JSON Schema of what the flow takes. Of params that are run as commands it takes those that the user allows.
     pub(crate) fn schema(&self, allowed: &[String]) -> Map<String, Value> {
         let mut properties = Map::new();
-        if let Some(member) = self.command_member() {
-            let names: Vec<&String> = self.commands.keys().collect();
-            let told: Vec<String> =
-                self.commands.iter().map(|(name, own)| format!("{name}: {}", own.summary)).collect();
-            let text = format!("Another command of the flow, in place of running it. {}", told.join(". "));
-            properties.insert(member.to_owned(), json!({ "type": "string", "enum": names, "description": text }));
-        }
+        // In the order in which a form shows them: what the flow is about, how it is done, and what takes its place.
         for (name, param, of) in self.all_params() {
             if properties.contains_key(name) {
                 continue;
@@ -114,6 +108,13 @@ impl Offer {
             if let Some(property) = self.property(name, param, of, allowed) {
                 properties.insert(name.to_owned(), property);
             }
+        }
+        if let Some(member) = self.command_member() {
+            let names: Vec<&String> = self.commands.keys().collect();
+            let told: Vec<String> =
+                self.commands.iter().map(|(name, own)| format!("{name}: {}", own.summary)).collect();
+            let text = format!("Another command of the flow, in place of running it. {}", told.join(". "));
+            properties.insert(member.to_owned(), json!({ "type": "string", "enum": names, "description": text }));
         }
         let required: Vec<&String> = match self.commands.is_empty() {
             true => self.main.params.iter().filter(|(_, param)| param.required).map(|(name, _)| name).collect(),
@@ -158,7 +159,9 @@ impl Offer {
         for (member, bound) in [("minimum", param.min), ("maximum", param.max)] {
             bound.map(|bound| one.insert(member.to_owned(), number(bound)));
         }
-        let mut text = clean(&param.help);
+        let is_on = param.default == Some(Value::Bool(true));
+        // Of what is done unless it is forbidden, the help tells of the option that forbids it.
+        let mut text = if is_on { format!("false: {}", clean(&param.help)) } else { clean(&param.help) };
         if let Some(command) = of {
             text = format!("Of `{command}`: {text}");
         }
@@ -173,10 +176,26 @@ impl Offer {
             bound.map(|bound| property.insert(member.to_owned(), bound.into()));
         }
         property.insert("description".to_owned(), text.trim().into());
-        if let Some(default) = param.default.as_ref().filter(|default| !default.is_null()) {
-            property.insert("default".to_owned(), default.clone());
+        // Forms send back what they begin with, and another command takes none of it.
+        let default = param.default.as_ref().filter(|default| !default.is_null() && of.is_none());
+        if let Some(default) = default {
+            let is_empty = default.as_object().is_some_and(Map::is_empty);
+            // An empty table of Lua is a list, and an object in JSON.
+            let default = if param.many && is_empty { Value::Array(Vec::new()) } else { default.clone() };
+            property.insert("default".to_owned(), default);
         }
         Some(Value::Object(property))
+    }
+
+    /// Returns whether an argument is what a form sends of a field that nobody filled in, of a param of another command.
+    fn is_blank(&self, name: &str, value: &Value) -> bool {
+        let is_empty = match value {
+            Value::Null | Value::Bool(false) => true,
+            Value::String(text) => text.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            _ => false,
+        };
+        self.all_params().any(|(known, param, _)| known == name && (is_empty || param.default.as_ref() == Some(value)))
     }
 
     /// Returns the command that these arguments mean.
@@ -224,7 +243,7 @@ impl Offer {
         let member = self.command_member();
         let given = |argument: &&String| Some(argument.as_str()) != member;
         for argument in arguments.keys().filter(given) {
-            if !own.params.contains_key(argument) {
+            if !own.params.contains_key(argument) && !self.is_blank(argument, &arguments[argument]) {
                 let near = nearest(argument, own.params.keys().map(String::as_str));
                 let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
                 return Err(format!("it takes no `{}`{hint}", excerpt(argument)));
@@ -232,7 +251,9 @@ impl Offer {
         }
         let (mut positional, mut left_out) = (Vec::new(), None);
         for (param_name, param) in sorted(&own.params) {
-            let Some(value) = arguments.get(param_name).filter(|value| !value.is_null()) else {
+            let given = arguments.get(param_name).filter(|value| !value.is_null());
+            // Forms send a list that nobody filled in, too.
+            let Some(value) = given.filter(|value| !(param.many && is_empty_list(value))) else {
                 if param.required {
                     return Err(format!("`{param_name}` is missing: {}", clean(&param.help)));
                 }
@@ -267,9 +288,11 @@ impl Offer {
                 param.accepts(item).map_err(|why| refused(&why))?;
                 let is_typed = self.typed.contains(param_name);
                 if is_typed && !allowed.iter().any(|allowed| item == allowed) {
-                    return Err(refused(
-                        "is run as a command, and only those that the user has allowed are: --allow-command",
-                    ));
+                    return Err(refused(&format!(
+                        "is run as a command, and `{}` was not permitted: the user permits it when they are asked, or \
+                         beforehand by --allow-command",
+                        item.as_str().map(excerpt).unwrap_or_default()
+                    )));
                 }
                 let is_text = param.kind == ParamKind::String && param.choices.is_empty() && !is_typed;
                 let word = line.word(item, is_text)?;
@@ -310,10 +333,18 @@ impl CommandLine {
     }
 }
 
-/// Returns params as a command line has them.
+/// Returns whether a value is a list without items, as a client may write one.
+fn is_empty_list(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
+}
+
+/// Returns params as a command line has them: in their order, and what is said without an option first.
 fn sorted(params: &BTreeMap<String, Param>) -> Vec<(&str, &Param)> {
     let mut sorted: Vec<(&str, &Param)> = params.iter().map(|(name, param)| (name.as_str(), param)).collect();
-    sorted.sort_by(|a, b| a.1.order.unwrap_or(f64::MAX).total_cmp(&b.1.order.unwrap_or(f64::MAX)));
+    sorted.sort_by(|a, b| {
+        let order = |param: &Param| param.order.unwrap_or(f64::MAX);
+        b.1.positional.cmp(&a.1.positional).then(order(a.1).total_cmp(&order(b.1)))
+    });
     sorted
 }
 
@@ -334,11 +365,16 @@ mod tests {
             "topic": { "type": "string", "positional": true, "required": true, "order": 1 },
             "more": { "type": "string", "positional": true, "order": 2 },
             "depth": { "type": "integer", "min": 1, "max": 5 },
-            "pause": { "type": "boolean", "default": true },
+            "pause": { "type": "boolean", "default": true, "help": "Go on at once" },
             "quick": { "type": "boolean" },
-            "who": { "type": "persona", "many": true, "max_items": 2 },
+            "who": { "type": "persona", "many": true, "max_items": 2, "default": {} },
             "test": { "type": "string" },
             "attach": { "type": "attachment", "many": true },
+        });
+        let other = json!({
+            "all": { "type": "boolean", "default": false },
+            "format": { "type": "string", "choices": ["text", "issue"], "default": "text" },
+            "since": { "type": "string" },
         });
         let command = |params: Value| OfferedCommand {
             summary: "Lists".into(),
@@ -353,7 +389,7 @@ mod tests {
             origin: "bundled".into(),
             asks: Vec::new(),
             main: command(params),
-            commands: [("list".into(), command(json!({ "since": { "type": "string" } })))].into(),
+            commands: [("list".into(), command(other))].into(),
             typed: ["test".into()].into(),
             works: false,
             collections: Vec::new(),
@@ -399,7 +435,8 @@ mod tests {
             (json!({ "topic": "a", "depth": 9 }), "must be at most 5"),
             (json!({ "topic": "a", "dept": 1 }), "did you mean `depth`?"),
             (json!({ "topic": "a", "who": ["x", "y", "z"] }), "at most 2 items"),
-            (json!({ "topic": "a", "test": "rm -rf /" }), "--allow-command"),
+            (json!({ "topic": "a", "test": "rm -rf /" }), "`rm -rf /` was not permitted"),
+            (json!({ "topic": "a", "since": "2d" }), "it takes no `since`"),
             (json!({ "topic": "a", "attach": ["/etc/passwd"] }), "takes files"),
             (json!({ "command": "clean" }), "it has list"),
         ] {
@@ -410,6 +447,32 @@ mod tests {
         assert_eq!(words(given, &["cargo test"]).as_deref(), Ok("bundled/hello --test=cargo test -- a"));
         assert!(offer().schema(&[])["properties"]["test"].is_null());
         assert_eq!(offer().schema(&["cargo test".into()])["properties"]["test"]["enum"], json!(["cargo test"]));
+    }
+
+    #[test]
+    fn a_form_that_is_sent_back_as_it_is_begins_a_run() {
+        let offer = offer();
+        let schema = offer.schema(&[]);
+        let names: Vec<&str> =
+            schema["properties"].as_object().expect("an object").keys().map(String::as_str).collect();
+        let expected = ["topic", "more", "depth", "pause", "quick", "who", "all", "format", "since", "command"];
+        assert_eq!(names, expected, "what it is about first, other commands last");
+        assert_eq!(schema["properties"]["pause"]["description"], "false: Go on at once");
+        assert_eq!(schema["properties"]["who"]["default"], json!([]));
+        // What a form of many clients sends: its defaults, and of fields without one what they begin with.
+        let mut sent = serde_json::Map::new();
+        for (name, property) in schema["properties"].as_object().expect("an object") {
+            let kind = property["type"].as_str().unwrap_or_default();
+            let blank = match kind {
+                "boolean" => json!(false),
+                "array" => json!([]),
+                "string" if name == "format" => json!("text"),
+                _ => Value::Null,
+            };
+            sent.insert(name.clone(), property.get("default").cloned().unwrap_or(blank));
+        }
+        sent.insert("topic".to_owned(), json!("tea"));
+        assert_eq!(words(Value::Object(sent), &[]).as_deref(), Ok("bundled/hello -- tea"));
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::host::ui::answer::{self, Said};
 use crate::host::ui::mailbox;
 use crate::model::question::{AnsweredBy, Question};
 use crate::model::text::{clean, excerpt};
+use crate::model::typed::{self, TypedLine};
 use crate::report::RunHistory;
 
 /// The most that is kept of what a process says on standard error, in bytes.
@@ -69,6 +70,8 @@ struct State {
     open: Vec<OpenQuestion>,
     /// The ids of questions that were answered from here, and of which the run has not said so yet.
     answered: Vec<String>,
+    /// What a client was shown above the question that is open, or above one that a command has only put again.
+    above: String,
     /// What standard error had.
     told: String,
     /// Whether the process is over.
@@ -465,10 +468,25 @@ impl Process {
         // Nobody is asked again what was answered, although the run has not said so yet.
         let mut state = self.lock();
         if let Some(at) = state.open.iter().position(|open| open.effect == effect) {
-            let id = state.open.remove(at).question.id;
-            state.answered.push(id);
+            let question = state.open.remove(at).question;
+            let is_command = value
+                .as_str()
+                .is_some_and(|line| matches!(typed::read(line, &question.commands), TypedLine::Command { .. }));
+            if !is_command {
+                state.above.clear();
+            }
+            state.answered.push(question.id);
         }
         Ok(())
+    }
+
+    /// Returns what stands above a question: what was said since the last one, below what stood there if that was only put again.
+    pub(crate) fn above(&self, said: &str) -> String {
+        let mut state = self.lock();
+        let parts = [state.above.as_str(), said];
+        let whole = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
+        state.above.clone_from(&whole);
+        whole
     }
 
     /// Stops the run as Ctrl-C does: nothing that is finished is lost, and it can be resumed.

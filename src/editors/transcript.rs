@@ -17,6 +17,8 @@ pub(crate) struct Transcript {
     parts: Vec<String>,
     /// The calls whose text is shown: who speaks, and the text so far.
     streams: HashMap<String, (String, String)>,
+    /// The others, in the order in which they began: what each is for.
+    quiet: Vec<(String, String)>,
     status: String,
     progress: Option<(String, u64, u64)>,
 }
@@ -36,6 +38,10 @@ impl Transcript {
             "call_started" if event["show"] == true => {
                 self.streams.insert(text("call").to_owned(), (text("label").to_owned(), String::new()));
             }
+            "call_started" => {
+                let name = if text("label").is_empty() { text("model") } else { text("label") };
+                self.quiet.push((text("call").to_owned(), clean(name)));
+            }
             "call_delta" => {
                 if let Some((_, so_far)) = self.streams.get_mut(text("call")) {
                     so_far.push_str(text("text"));
@@ -47,6 +53,7 @@ impl Transcript {
                 }
             }
             "call_ended" => {
+                self.quiet.retain(|(call, _)| call != text("call"));
                 if let Some((label, whole)) = self.streams.remove(text("call")).filter(|_| event["failure"].is_null()) {
                     self.say(&label, &whole);
                 }
@@ -84,10 +91,11 @@ impl Transcript {
             end if end.is_empty() => label.clone(),
             end => format!("{label}: {end}"),
         });
+        let thinking = self.quiet.first().map(|(_, label)| label.as_str()).unwrap_or_default();
         let status = self.status.lines().next().unwrap_or_default();
         let progress = self.progress.as_ref();
         let counted = progress.map(|(label, done, total)| format!("{label} {done}/{total}")).unwrap_or_default();
-        let parts = [status, counted.as_str(), speaking.as_deref().unwrap_or_default()];
+        let parts = [status, counted.as_str(), speaking.as_deref().unwrap_or(thinking)];
         let line = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
         (line, progress.map(|(_, done, total)| (*done, *total)))
     }

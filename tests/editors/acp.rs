@@ -267,3 +267,23 @@ fn what_goes_with_a_prompt_begins_nothing_and_sets_nothing() {
     assert!(shown.contains("**the sea\n\n/talk You may now"), "{shown}");
     assert_eq!(server.calls(), 0);
 }
+
+/// What a person of acpx saw on 2026-11-26: no sessions without a filter, a new session that could not be taken up, and a list of flows
+/// in place of a word about a command that there is not.
+#[test]
+fn sessions_are_listed_without_a_folder_and_one_that_has_begun_nothing_is_taken_up() {
+    let (_server, env) = talk();
+    let mut editor = Editor::start(&env, true);
+    let (_, said) = editor.say("/nope now");
+    assert!(said.starts_with("There is no `/nope` here. No run waits"), "{said}");
+    let session = editor.session.clone();
+    assert_eq!(editor.client.leave().code, Some(0));
+    let mut editor = Editor::again(&env, &session);
+    let (_, said) = editor.say("/talk the sea");
+    assert!(said.contains("Which colour?"), "{said}");
+    let listed = editor.client.request("session/list", json!({}));
+    assert_eq!(listed["result"]["sessions"][0]["sessionId"], json!(session), "{listed}");
+    let cwd = env.workspace();
+    let unknown = editor.client.request("session/load", json!({ "sessionId": "acp-1", "cwd": cwd, "mcpServers": [] }));
+    assert!(unknown["error"].is_object(), "{unknown}");
+}

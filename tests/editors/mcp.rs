@@ -35,12 +35,12 @@ fn questions_are_forms_of_the_client_s_and_the_person_s_own_answers() {
     let [colour, more, sure] = client.forms.as_slice() else { panic!("{:?}", client.forms) };
     let message = colour["message"].as_str().unwrap_or_default();
     assert!(
-        message.contains("**Ada:** Let us talk about **the sea**.") && message.ends_with("Which colour?"),
+        message.contains("Ada: Let us talk about the sea.") && message.ends_with("Which colour?"),
         "{message}"
     );
     let field = &colour["requestedSchema"]["properties"]["answer"];
     assert_eq!(field["oneOf"][0], json!({ "const": "red", "title": "Red, as roses" }));
-    assert!(more["message"].as_str().is_some_and(|text| text.contains("**Grace:** You said colour green.")), "{more}");
+    assert!(more["message"].as_str().is_some_and(|text| text.contains("Grace: You said colour green.")), "{more}");
     assert_eq!(sure["requestedSchema"]["properties"]["answer"]["type"], "boolean");
     assert_eq!((server.chats(), told_by(&env, data(&result, "run"))), (2, Vec::new()));
     assert_eq!(client.leave().code, Some(0));
@@ -176,7 +176,7 @@ local nietz = require("@nietz")
 local ui = require("@nietz/ui")
 return nietz.flow { name = "long", summary = "Takes long", host_api = 2, permissions = { llm = true }, run = function()
   ui.progress("round", 1, 3)
-  return llm.chat { prompt = "x" }.text
+  return llm.chat { prompt = "x", label = "Listening" }.text
 end }"#;
     let env = Env::with(&server).without("NIETZ_RUN").flow("long", flow);
     let mut client = Client::legacy(&env, &["--patience", "1s"], true);
@@ -187,7 +187,9 @@ end }"#;
     let run = data(&result, "run").to_owned();
     let progress: Vec<&Value> = client.told.iter().filter(|told| told["method"] == "notifications/progress").collect();
     assert!(
-        progress.iter().any(|told| told["params"]["message"].as_str().is_some_and(|text| text.contains("round 1/3"))),
+        progress.iter().any(|told| {
+            told["params"]["message"].as_str().is_some_and(|text| text.ends_with("round 1/3 · Listening"))
+        }),
         "{progress:?}"
     );
     assert!(progress.iter().all(|told| told["params"]["progressToken"] == "p1"));
@@ -272,4 +274,45 @@ fn a_flow_that_was_changed_is_read_again() {
     assert!(about(&env).starts_with("Talks."));
     env.write("flows/talk.lua", TALK.replace("\"Talks\"", "\"Speaks\""));
     assert!(about(&env).starts_with("Speaks."), "{}", about(&env));
+}
+
+/// What a person of an inspector saw on 2026-11-26: a command (`/hint`) put the question again, and it stood nowhere any more; a form
+/// that was sent as it was began was refused; a list of runs stayed as it was.
+#[test]
+fn a_form_sent_as_it_is_begins_a_run_and_a_command_keeps_the_question_in_sight() {
+    let flow = r#"
+local nietz = require("@nietz")
+local ui = require("@nietz/ui")
+return nietz.flow { name = "hints", summary = "Asks", host_api = 2,
+  params = { about = { type = "string", positional = true, help = "What about" }, memory = { type = "boolean", default = true,
+    help = "Forget what was" }, names = { type = "string", many = true, default = {}, help = "Who" } },
+  commands = { list = { summary = "Lists", params = { format = { type = "string", choices = { "text", "issue" }, default = "text",
+    help = "How" }, all = { type = "boolean", default = false, help = "All" } }, run = function() end } },
+  run = function(ctx)
+    ui.say("What did the log show?")
+    while true do
+      local said, command = ui.ask { id = "a", prompt = "Say it", commands = { { name = "hint", summary = "puts it narrower" } } }
+      if command == nil then return { said = said, memory = ctx.params.memory, names = #ctx.params.names } end
+      ui.say("Look at its last line.")
+    end
+  end,
+}"#;
+    let env = Env::new().without("NIETZ_RUN").flow("hints", flow);
+    let mut client = Client::legacy(&env, &[], true);
+    client.answers = [json!("/hint"), json!("a stale key")].into();
+    let sent = json!({ "about": "prices", "memory": true, "names": {}, "format": "text", "all": false });
+    let result = client.call("flow_hints", sent);
+    assert_eq!(result["structuredContent"]["result"], json!({ "said": "a stale key", "memory": true, "names": 0 }), "{result}");
+    let messages: Vec<&str> = client.forms.iter().filter_map(|form| form["message"].as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "What did the log show?\n\nSay it",
+            "What did the log show?\n\nLook at its last line.\n\nSay it"
+        ]
+    );
+    let told = client.told.iter().filter(|told| told["method"] == "notifications/resources/list_changed");
+    assert_eq!(told.count(), 2, "that a run has begun, and that it has ended: {:?}", client.told);
+    let listed = client.request("resources/list", json!({}));
+    assert_eq!(listed["result"]["resources"][0]["title"], "hints: prices", "{listed}");
 }

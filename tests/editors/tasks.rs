@@ -51,7 +51,7 @@ fn a_task_is_asked_answered_and_completed_with_the_run_s_result() {
     let asked = settled(&mut client, &task);
     let form = asked["inputRequests"].as_object().and_then(|all| all.values().next()).cloned().unwrap_or_default();
     assert_eq!(form["method"], "elicitation/create", "{asked}");
-    assert!(form["params"]["message"].as_str().is_some_and(|text| text.contains("**Ada:** Let us talk")), "{form}");
+    assert!(form["params"]["message"].as_str().is_some_and(|text| text.contains("Ada: Let us talk")), "{form}");
     let done = chosen(&mut client, &task, &[json!("red"), json!("milk"), json!(true)]);
     assert_eq!(done["status"], "completed", "{done}");
     assert_eq!(done["result"]["structuredContent"]["result"]["colour"], "red", "{done}");

@@ -39,6 +39,9 @@ use crate::model::text::{clean, excerpt};
 use session::Session;
 use wire::{Incoming, Wire};
 
+/// What the names of sessions begin with, before 32 digits.
+const SESSION: &str = "acp-";
+
 /// What starts runs in a folder, and the flows that are offered there.
 pub(crate) type InFolder = (Supervisor, Vec<Offer>);
 
@@ -49,6 +52,8 @@ type OpenFolder<'a> = dyn Fn(&Path) -> Result<InFolder> + 'a;
 pub(crate) struct AcpOptions<'a> {
     /// Returns what there is in a folder of the client's.
     pub folder: Box<OpenFolder<'a>>,
+    /// The folder that is meant where a client names none.
+    pub here: PathBuf,
     /// The commands that a client may name where a flow runs one.
     pub allowed: Vec<String>,
 }
@@ -139,7 +144,7 @@ impl Agent<'_> {
             "initialize" => self.initialize(read(params)?),
             "session/new" => {
                 let NewSessionRequest { cwd, .. } = read(params)?;
-                let session = Session::new(self.folder(&cwd)?, format!("acp-{}", uuid::Uuid::new_v4().simple()), None);
+                let session = Session::new(self.folder(&cwd)?, format!("{SESSION}{}", uuid::Uuid::new_v4().simple()), None);
                 let session = self.open(session);
                 let response = NewSessionResponse::new(session.id.clone()).modes(session.modes());
                 written(&response.config_options(session.options()))
@@ -240,13 +245,16 @@ impl Agent<'_> {
             run == id || run.strip_prefix(id).is_some_and(|rest| rest.strip_prefix('-').is_some_and(is_number))
         };
         let latest = runs.iter().rev().find(|run| run.origin == Origin::Own && is_of_session(&run.id));
-        let latest = latest.ok_or_else(|| Error::session_not_found(id.to_owned()))?;
-        let latest = latest.id.clone();
-        Ok(self.open(Session::new(folder, id.to_owned(), Some(latest))))
+        let latest = latest.map(|run| run.id.clone());
+        // A session in which nothing was begun has left nothing behind but its name.
+        if latest.is_none() && !is_of_a_new_session(id) {
+            return Err(Error::session_not_found(id.to_owned()));
+        }
+        Ok(self.open(Session::new(folder, id.to_owned(), latest)))
     }
 
     fn list(&self, cwd: Option<PathBuf>) -> Answered {
-        let Some(cwd) = cwd else { return written(&ListSessionsResponse::new(Vec::new())) };
+        let cwd = cwd.unwrap_or_else(|| self.options.here.clone());
         let folder = self.folder(&cwd)?;
         let runs = folder.0.runs.list().map_err(|failure| refused(&failure))?;
         let own = runs.iter().rev().filter(|run| run.origin == Origin::Own).take(200);
@@ -257,6 +265,12 @@ impl Agent<'_> {
         });
         written(&ListSessionsResponse::new(sessions.collect()))
     }
+}
+
+/// Returns whether a name is one of those that new sessions get.
+fn is_of_a_new_session(id: &str) -> bool {
+    let digits = id.strip_prefix(SESSION).unwrap_or_default();
+    digits.len() == 32 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn is_number(text: &str) -> bool {

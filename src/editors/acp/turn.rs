@@ -123,7 +123,9 @@ impl Turn<'_> {
             .iter()
             .map(|offer| format!("- `/{}`: {}\n", offer.name, clean(&offer.summary)))
             .collect();
-        self.say(&format!("No run waits for an answer here. Begin one:\n\n{flows}\n`/resume` goes on with one.\n"));
+        let unknown = text.strip_prefix('/').and_then(|rest| rest.split_whitespace().next());
+        let unknown = unknown.map(|name| format!("There is no `/{}` here. ", excerpt(name))).unwrap_or_default();
+        self.say(&format!("{unknown}No run waits for an answer here. Begin one:\n\n{flows}\n`/resume` goes on with one.\n"));
         Ok(StopReason::EndTurn)
     }
 

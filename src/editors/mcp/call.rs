@@ -155,6 +155,7 @@ impl Caller<'_> {
         let line = offer.command_line(&arguments, &self.shared.options.allowed).map_err(usage)?;
         let process = supervisor.begin(line).await?;
         let run = process.run();
+        self.tell_list().await;
         if self.has_tasks && !run.is_empty() {
             // One that is over at once is told at once.
             let _ = tokio::time::timeout(tasks::GRACE, tasks::settled(&process)).await;
@@ -314,7 +315,10 @@ impl Caller<'_> {
                 (notified, told) = (Instant::now(), doing.clone());
             }
             match process.standing() {
-                Standing::Ended(end) => return Ok(result::ended(&run, &transcript.take_text(), &end).into()),
+                Standing::Ended(end) => {
+                    self.tell_list().await;
+                    return Ok(result::ended(&run, &transcript.take_text(), &end).into());
+                }
                 Standing::Asked(open) => {
                     let said = transcript.take_text();
                     let response = self.ask(&run, &open, said, &mut beats, process).await?;
@@ -352,6 +356,15 @@ impl Caller<'_> {
         let _ = self.context.peer.notify_progress(params).await;
     }
 
+    /// Tells that there is more to read, or another state of it: a run, and its documents. Since 2026 clients say beforehand what they
+    /// want to hear of, and this is not offered to them.
+    async fn tell_list(&self) {
+        if !self.returns_questions {
+            // A client that is gone is told nothing.
+            let _ = self.context.peer.notify_resource_list_changed().await;
+        }
+    }
+
     /// Asks the person by the client. Returns the response that ends the call, or nothing where the question is answered.
     async fn ask(
         &self,
@@ -361,7 +374,7 @@ impl Caller<'_> {
         beats: &mut f64,
         process: &Process,
     ) -> Result<Option<CallToolResponse>, CallFailure> {
-        let question = open.question_with_effect();
+        let (question, said) = (open.question_with_effect(), process.above(&said));
         let options = &self.shared.options;
         if !self.has_forms || self.returns_questions && self.round >= ROUNDS {
             return Ok(Some(result::waiting(run, &said, &question, options).into()));

@@ -99,7 +99,7 @@ impl McpServer {
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_prompts().enable_resources();
-        let capabilities = capabilities.enable_tasks().build();
+        let capabilities = capabilities.enable_resources_list_changed().enable_tasks().build();
         let mut info = ServerConfig::new(capabilities).with_instructions(tools::INSTRUCTIONS);
         info.server_info = Implementation::new("nietz", env!("CARGO_PKG_VERSION"));
         info

@@ -31,13 +31,19 @@ pub(super) fn list(shared: &Shared) -> Result<Vec<Resource>> {
     let runs = shared.supervisor.runs.list()?;
     let resource = |run: &crate::engine::runs::ListedRun| {
         let about = format!("{}, {}: {}", run.summary.flow, run.status(), excerpt(&run.summary.topic));
+        let topic = excerpt(&run.summary.topic);
+        let title = if topic.is_empty() { run.summary.flow.clone() } else { format!("{}: {topic}", run.summary.flow) };
         Resource::new(format!("{RUNS}{}", run.id), clean(&run.id))
+            .with_title(clean(&title))
             .with_description(clean(&about))
             .with_mime_type("text/markdown")
     };
     let mut all: Vec<Resource> = runs.iter().rev().take(MOST).map(resource).collect();
     all.push(
-        Resource::new(APP, "report").with_description("Shows a run's report beside a call").with_mime_type(APP_TYPE),
+        Resource::new(APP, "report-app")
+            .with_title("For clients that show apps: a run's report beside its call")
+            .with_description("An empty page by itself; what it shows is `nietz://runs/RUN/report`")
+            .with_mime_type(APP_TYPE),
     );
     all.extend(documents::list(shared)?);
     Ok(all)

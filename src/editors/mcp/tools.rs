@@ -61,8 +61,11 @@ fn result_schema() -> Map<String, Value> {
         "type": "object",
         "properties": {
             "run": { "type": "string", "description": "The run's name, for the other tools" },
-            "status": { "enum": ["done", "failed", "waiting", "interrupted", "running"] },
-            "result": { "description": "What the flow returned, where it is done" },
+            "status": { "type": "string", "enum": ["done", "failed", "waiting", "interrupted", "running"] },
+            "result": {
+                "type": ["object", "array", "string", "number", "boolean", "null"],
+                "description": "What the flow returned, where it is done",
+            },
             "verdict": { "type": "object", "description": "What the flow decided, if it had to" },
             "failure": { "type": "object", "description": "Why it ended" },
             "question": { "type": "object", "description": "The question that waits; `effect` is its name for `answer`" },
@@ -80,10 +83,10 @@ fn of_runs(shared: &Shared) -> Vec<Tool> {
     let run = json!({ "type": "string", "description": "The run's name, or a part of it that only one has" });
     let said_by = match shared.options.model_may_answer {
         true => json!({
-            "enum": ["user", "model"],
+            "type": "string", "enum": ["user", "model"],
             "description": "Whose words these are: the user's, as they said them, or your own. The user has allowed your own.",
         }),
-        false => json!({ "enum": ["user"], "description": "These are the user's own words" }),
+        false => json!({ "type": "string", "enum": ["user"], "description": "These are the user's own words" }),
     };
     let answer_about = match shared.options.model_may_answer {
         true => {
@@ -98,8 +101,8 @@ fn of_runs(shared: &Shared) -> Vec<Tool> {
     };
     let seconds = json!({ "type": "number", "minimum": 0, "description": "How long to wait" });
     let limit = json!({ "type": "integer", "minimum": 1, "maximum": 200 });
-    let status = json!({ "enum": ["done", "failed", "waiting", "interrupted", "stopped", "running", "broken"] });
-    let answer = json!({ "type": ["string", "boolean"], "description": "The answer" });
+    let status = json!({ "type": "string", "enum": ["done", "failed", "waiting", "interrupted", "stopped", "running", "broken"] });
+    let answer = json!({ "type": "string", "description": "The answer; of a yes or no, `yes` or `no`" });
     let effect = json!({ "type": "string", "description": "Which question, by its `effect`; without it the oldest" });
     vec![
         tool(

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::error::{Code, Failure, Result};
 use crate::lua::api::args::{Args, data, invalid};

@@ -15,7 +15,7 @@
 mod activity;
 mod editor;
 mod keys;
-mod markdown;
+pub(crate) mod markdown;
 mod prompt;
 mod screen;
 mod state;

@@ -42,6 +42,20 @@ pub(super) fn render(markdown: &str, width: usize) -> Vec<StyledLine> {
     renderer.lines
 }
 
+/// Returns Markdown as text for a place that shows none. A paragraph is one line.
+pub(crate) fn plain(markdown: &str) -> String {
+    if markdown.len() > LAID_OUT {
+        return safe(markdown);
+    }
+    let mut renderer = Renderer { width: usize::MAX / 2, screen: 80, ..Renderer::default() };
+    for event in parser(&safe(markdown)) {
+        renderer.event(event);
+    }
+    renderer.flush();
+    let line = |line: &StyledLine| line.chars().map(|(letter, _)| letter).collect::<String>().trim_end().to_owned();
+    renderer.lines.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
 #[derive(Default)]
 struct Renderer {
     /// The width of prose, and that of the screen, which code may have.

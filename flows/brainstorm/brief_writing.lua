@@ -15,6 +15,9 @@ local shape = require("../common/shape")
 
 local brief_writing = {}
 
+--- The most words of a brief, and letters of its title.
+local WORDS, TITLE = 1300, 100
+
 --- Returns the sections that this session's brief has.
 local function sections_of(self: app.App): { string }
 	return list.filter(brief_document.WRITTEN, function(section): boolean
@@ -54,8 +57,10 @@ local function basis_of(self: app.App): document.Basis
 		said = table.concat(lines, "\n"),
 		gone = table.concat(gone, "\n"),
 		sections = sections_of(self),
+		heads = { "table", "lead" },
 		title = self.doc.nietz.topic,
 		suggested = self.t("brief.suggested"),
+		words = WORDS,
 	}
 end
 
@@ -70,13 +75,16 @@ local function ids_of(basis: document.Basis, wanted: boolean): string
 	return table.concat(found, ", ")
 end
 
---- Returns the schema of a brief: the Markdown of each section.
+--- Returns the schema of a brief: the Markdown of each section, and its title.
 local function schema_of(sections: { string }): shape.Shape
 	local members: { [string]: shape.Shape } = {}
 	for _, section in sections do
 		members[section] = shape.text(if section == "lead" or section == "problem" then 1 else 0)
 	end
-	return shape.object(sections, members)
+	local order = table.clone(sections)
+	table.insert(order, "title")
+	members.title = shape.text(3, TITLE)
+	return shape.object(order, members)
 end
 
 --- Asks once more for what is missing or wrong, and returns the brief with the sections that it gives.
@@ -160,7 +168,7 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 			approaches = own.approaches or {},
 			steps = self.options.plan,
 			tasks = self.options.format == "issue",
-			words = document.WORDS,
+			words = basis.words,
 			suggested = self.t("brief.suggested"),
 		},
 		schema = schema_of(basis.sections),
@@ -190,6 +198,7 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 	if sections.problem == "" then
 		sections.problem = own.topic
 	end
+	sections.title = app.to_line(value.title)
 	return { sections = sections, rests = rests }
 end
 

@@ -339,6 +339,7 @@ fn brief(properties: &Value, prompt: &str) -> Value {
         value["problem"] = json!("Nothing was said");
     }
     value["lead"] = value["problem"].clone();
+    value["title"] = json!("What is to be made");
     value
 }
 

@@ -139,6 +139,28 @@ function document.missing(made: Document, basis: Basis): { Missing }
 	return found
 end
 
+--- Returns what of what is missing may be left out as chatter, if its writer says that it is: what has no figure. Each has a name by
+--- which the writer names it.
+function document.leavable(missing: { Missing }): { [string]: Source }
+	local found: { [string]: Source } = {}
+	for index, one in missing do
+		if #figures.unsaid(one.source.words, {}) == 0 then
+			found[`S{index}`] = one.source
+		end
+	end
+	return found
+end
+
+--- Returns the name of what may be left out; empty where it may not.
+function document.name_of(leavable: { [string]: Source }, wanted: Source): string
+	for name, source in leavable do
+		if source == wanted then
+			return name
+		end
+	end
+	return ""
+end
+
 --- Returns what is told nowhere in a document: what nothing cites, and what has a figure or a name that stands in no section.
 function document.untold(made: Document, basis: Basis): { Source }
 	local names = names_in(basis.sources)

@@ -197,11 +197,8 @@ function draft.close(self: app.App, raw: document.Document, basis: document.Basi
 	local answer = document.clean(raw, basis)
 	local untold: { string } = {}
 	for _, source in document.untold(answer, basis) do
-		local is_left = list.some(left, function(one): boolean
-			return one.words == source.words
-		end)
 		local line = `- “{string.gsub(source.words, " → ", " ")}”`
-		if not is_left and table.find(untold, line) == nil then
+		if table.find(left, source) == nil and table.find(untold, line) == nil then
 			table.insert(untold, line)
 		end
 	end

@@ -5,7 +5,6 @@
 local app = require("./app")
 local document = require("../common/document")
 local draft = require("./draft")
-local figures = require("../common/figures")
 local json = require("@nietz/json")
 local list = require("../common/list")
 local session = require("./session")
@@ -37,17 +36,6 @@ local function schema(ids: { string }, sections: { string }, chatter: { string }
 		members.chatter = shape.list({ enum = chatter }, 0, #chatter)
 	end
 	return shape.object(names, members)
-end
-
---- Returns what of the user's words may be left out: what has no figure.
-local function without_figures(missing: { document.Missing }): { document.Source }
-	local found: { document.Source } = {}
-	for _, one in missing do
-		if #figures.unsaid(one.source.words, {}) == 0 then
-			table.insert(found, one.source)
-		end
-	end
-	return found
 end
 
 --- Puts a hole that nobody answered among what is open, in its author's words.
@@ -121,11 +109,8 @@ function mend.once(
 	for index in holes do
 		table.insert(ids, `H{index}`)
 	end
-	local bare = without_figures(missing)
-	local chatter: { string } = {}
-	for index in bare do
-		table.insert(chatter, `S{index}`)
-	end
+	local leavable = document.leavable(missing)
+	local chatter = list.keys(leavable)
 	local what = what_of(self, #missing, #faults + #stumbles, holes)
 	if what ~= "" then
 		ui.say(self.t("mend.what", { what = what }))
@@ -134,8 +119,7 @@ function mend.once(
 		prompt = "mend",
 		vars = {
 			missing = list.map(missing, function(one): { id: string, text: string, lacks: string, chatter: string }
-				local index = table.find(bare, one.source)
-				local name = if index ~= nil then chatter[index] else ""
+				local name = document.name_of(leavable, one.source)
 				return { id = one.source.id, text = one.source.words, lacks = table.concat(one.lacks, ", "), chatter = name }
 			end),
 			faults = faults,
@@ -162,13 +146,9 @@ function mend.once(
 		end
 		draft.add(answer, "dissent", `**{self.t("answer.against", { who = report.name })}**: {report.text}`, true)
 	end
-	local left: { document.Source } = {}
-	for _, name in if value ~= nil then value.chatter or {} else {} do
-		local index = table.find(chatter, name)
-		if index ~= nil then
-			table.insert(left, bare[index])
-		end
-	end
+	local left = list.map(if value ~= nil then value.chatter or {} else {}, function(name: string): document.Source
+		return leavable[name]
+	end)
 	return answer, left
 end
 

@@ -120,9 +120,9 @@ fn reviewers_read_the_whole_answer_and_a_hole_is_mended_kept_open_or_refused_wit
 fn what_nothing_cites_goes_back_once_and_ends_the_answer_in_their_words_where_it_is_no_chatter() {
     let context = "Ann owns the ledger of 40,000 rows. I feel a bit lost. She is so kind. Bob hates the pager.";
     let (table, _, answer) = mended(context, "", |prompt, _| {
-        assert!(prompt.contains("- [U1] Ann owns the ledger of 40,000 rows.\n- S1 [U2] I feel"), "{prompt}");
+        assert!(prompt.contains("- [U1] Ann owns the ledger of 40,000 rows.\n- S2 [U2] I feel"), "{prompt}");
         json!({"changes": [{"section": "open", "text": "- Who else can read the pager? Bob hates it [U4]."},
-                           {"section": "why", "text": "- The ledger is Ann's [U1]."}], "holes": [], "chatter": ["S2"]})
+                           {"section": "why", "text": "- The ledger is Ann's [U1]."}], "holes": [], "chatter": ["S3"]})
     });
     assert_eq!(table.prompts("Before it goes out, mend it").len(), 1);
     // Cited is not told: its figure is missing. What has one is never chatter.

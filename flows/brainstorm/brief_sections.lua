@@ -204,7 +204,7 @@ function brief_sections.of(self: app.App, brief: Brief): app.Vars
 		l = lang.data(self.lang, "brief"),
 		s = { slug = s.slug, id = s.id, ems = s.ems, iterations = session.answered(self.doc), minutes = s.duration_minutes },
 		topic = own.topic,
-		title = title_of(own.topic),
+		title = brief.sections.title or title_of(own.topic),
 		level = self.t(`levels.{ems.level(s.ems)}`),
 		date = string.sub(clock.now(), 1, 10),
 		came_about = self.t("brief.came_about", {

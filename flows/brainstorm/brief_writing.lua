@@ -15,6 +15,9 @@ local shape = require("../common/shape")
 
 local brief_writing = {}
 
+--- The most words of a brief, and letters of its title.
+local WORDS, TITLE = 1500, 100
+
 --- Returns the sections that this session's brief has.
 local function sections_of(self: app.App): { string }
 	return list.filter(brief_document.WRITTEN, function(section): boolean
@@ -54,8 +57,10 @@ local function basis_of(self: app.App): document.Basis
 		said = table.concat(lines, "\n"),
 		gone = table.concat(gone, "\n"),
 		sections = sections_of(self),
+		heads = { "table", "lead" },
 		title = self.doc.nietz.topic,
 		suggested = self.t("brief.suggested"),
+		words = WORDS,
 	}
 end
 
@@ -70,23 +75,40 @@ local function ids_of(basis: document.Basis, wanted: boolean): string
 	return table.concat(found, ", ")
 end
 
---- Returns the schema of a brief: the Markdown of each section.
+--- Returns the schema of a brief: the Markdown of each section, and its title.
 local function schema_of(sections: { string }): shape.Shape
 	local members: { [string]: shape.Shape } = {}
 	for _, section in sections do
 		members[section] = shape.text(if section == "lead" or section == "problem" then 1 else 0)
 	end
-	return shape.object(sections, members)
+	local order = table.clone(sections)
+	table.insert(order, "title")
+	members.title = shape.text(3, TITLE)
+	return shape.object(order, members)
 end
 
---- Asks once more for what is missing or wrong, and returns the brief with the sections that it gives.
-local function corrected(self: app.App, made: document.Document, basis: document.Basis, exchange: app.Exchange): document.Document
+--- Asks once more for what is missing or wrong, and returns the brief with the sections that it gives, and of what was said what need
+--- not be told.
+local function corrected(
+	self: app.App,
+	made: document.Document,
+	basis: document.Basis,
+	exchange: app.Exchange
+): (document.Document, { document.Source })
 	local missing = document.missing(made, basis)
 	local faults = document.faults(made, basis)
 	if #missing == 0 and #faults == 0 then
-		return made
+		return made, {}
+	end
+	local leavable = document.leavable(missing)
+	local chatter = list.keys(leavable)
+	local order, members = { "changes" }, {} :: { [string]: shape.Shape }
+	if #chatter > 0 then
+		table.insert(order, "chatter")
+		members.chatter = shape.list({ enum = chatter }, 0, #chatter)
 	end
 	local changed = shape.object({ "section", "text" }, { section = { enum = basis.sections }, text = shape.text(0) })
+	members.changes = shape.list(changed, 0, #basis.sections)
 	local changes = app.ask_model(self, {
 		prompt = "brief_changes",
 		plain = true,
@@ -94,15 +116,23 @@ local function corrected(self: app.App, made: document.Document, basis: document
 		after = exchange,
 		temperature = 0.2,
 		vars = {
-			missing = list.map(missing, function(one): { id: string, line: string, lacks: string }
-				return { id = one.source.id, line = one.source.words, lacks = table.concat(one.lacks, ", ") }
+			missing = list.map(missing, function(one): { id: string, line: string, lacks: string, chatter: string }
+				local name = document.name_of(leavable, one.source)
+				return { id = one.source.id, line = one.source.words, lacks = table.concat(one.lacks, ", "), chatter = name }
 			end),
+			chatter = #chatter > 0,
 			faults = faults,
 		},
-		schema = shape.object({ "changes" }, { changes = shape.list(changed, 0, #basis.sections) }),
+		schema = shape.object(order, members),
 		repairs = 1,
 	})
-	return if changes ~= nil then document.change(made, changes.changes) else made
+	if changes == nil then
+		return made, {}
+	end
+	local left = list.map(changes.chatter or {}, function(name: string): document.Source
+		return leavable[name]
+	end)
+	return document.change(made, changes.changes), left
 end
 
 --- Returns an entry as plain sentences, with its mark.
@@ -160,7 +190,7 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 			approaches = own.approaches or {},
 			steps = self.options.plan,
 			tasks = self.options.format == "issue",
-			words = document.WORDS,
+			words = basis.words,
 			suggested = self.t("brief.suggested"),
 		},
 		schema = schema_of(basis.sections),
@@ -169,8 +199,11 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 	if value == nil or exchange == nil then
 		return nil
 	end
-	local made: document.Document = document.clean(corrected(self, value, basis, exchange), basis)
-	local untold = document.untold(made, basis)
+	local better, left = corrected(self, value, basis, exchange)
+	local made: document.Document = document.clean(better, basis)
+	local untold = list.filter(document.untold(made, basis), function(source): boolean
+		return table.find(left, source) == nil
+	end)
 	place(
 		self,
 		made,
@@ -190,6 +223,7 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 	if sections.problem == "" then
 		sections.problem = own.topic
 	end
+	sections.title = app.to_line(value.title)
 	return { sections = sections, rests = rests }
 end
 

@@ -20,8 +20,18 @@ export type Document = { [string]: string }
 export type Source = { id: string, words: string, wanted: boolean }
 
 --- What a document is checked by: what holds, all that was said and holds, what was taken back, the sections in their order, and the
---- title above them, whose names need not be told again. `suggested` is how a suggestion is marked.
-export type Basis = { sources: { Source }, said: string, gone: string, sections: { string }, title: string, suggested: string }
+--- title above them, whose names need not be told again. `heads` are those that say in short what others say. `suggested` is how a suggestion is marked; `words` is how many words its
+--- writer is asked for at most.
+export type Basis = {
+	sources: { Source },
+	said: string,
+	gone: string,
+	sections: { string },
+	heads: { string },
+	title: string,
+	suggested: string,
+	words: number,
+}
 
 --- A source that is not told: `lacks` is what of it no section has that cites it; where nothing cites it, nothing is in it.
 export type Missing = { source: Source, lacks: { string } }
@@ -29,8 +39,8 @@ export type Missing = { source: Source, lacks: { string } }
 --- Something that is wrong with a section, as its writer is told.
 export type Fault = { section: string, why: string }
 
---- How many words a document has at most, and how many its writer is asked for.
-document.MOST_WORDS, document.WORDS = 1450, 1300
+--- How much longer than asked for a document may be before its writer is told.
+local LONGER = 1.12
 
 --- How much of the words of a source must stand in the sections that cite it.
 local SHARED = 0.2
@@ -129,6 +139,28 @@ function document.missing(made: Document, basis: Basis): { Missing }
 	return found
 end
 
+--- Returns what of what is missing may be left out as chatter, if its writer says that it is: what has no figure. Each has a name by
+--- which the writer names it.
+function document.leavable(missing: { Missing }): { [string]: Source }
+	local found: { [string]: Source } = {}
+	for index, one in missing do
+		if #figures.unsaid(one.source.words, {}) == 0 then
+			found[`S{index}`] = one.source
+		end
+	end
+	return found
+end
+
+--- Returns the name of what may be left out; empty where it may not.
+function document.name_of(leavable: { [string]: Source }, wanted: Source): string
+	for name, source in leavable do
+		if source == wanted then
+			return name
+		end
+	end
+	return ""
+end
+
 --- Returns what is told nowhere in a document: what nothing cites, and what has a figure or a name that stands in no section.
 function document.untold(made: Document, basis: Basis): { Source }
 	local names = names_in(basis.sources)
@@ -163,6 +195,30 @@ local function suggests(unit: marked.Unit): boolean
 	end)
 end
 
+--- Whether a line of its own says of a whole section that it is suggested.
+local function suggests_all(units: { marked.Unit }): boolean
+	return list.some(units, function(unit): boolean
+		return unit.is_alone and suggests(unit)
+	end)
+end
+
+--- Returns the units of a section that are marked as suggested.
+local function suggested(markdown: string): { marked.Unit }
+	local units = marked.units(markdown)
+	return if suggests_all(units) then units else list.filter(units, suggests)
+end
+
+--- Returns the figures that sums of a text come to which hold what is against what was: the difference of two prices.
+local function against(markdown: string, all: { figures.Figure }, former: { figures.Figure }): { figures.Figure }
+	local known = table.clone(all)
+	table.move(former, 1, #former, #known + 1, known)
+	return list.filter(figures.worked_out(markdown, known), function(figure): boolean
+		return not list.some(former, function(one): boolean
+			return one.value == figure.value
+		end)
+	end)
+end
+
 --- Returns all figures that may stand in a document: what was said, what sums in it come to, and days counted from those that were said.
 local function allowed(made: Document, basis: Basis): { figures.Figure }
 	local said = without_months(basis.said)
@@ -171,11 +227,13 @@ local function allowed(made: Document, basis: Basis): { figures.Figure }
 		table.move(found, 1, #found, #all + 1, all)
 	end
 	take(figures.in_words(said))
+	local former = figures.of(without_months(basis.gone))
 	-- One may follow from another, which stands below it.
 	for _ = 1, 2 do
 		for _, section in basis.sections do
 			local markdown = marked.plain(made[section] or "")
 			take(figures.worked_out(markdown, all))
+			take(against(markdown, all, former))
 			for _, column in marked.columns(markdown) do
 				take(figures.summed(column, all))
 			end
@@ -204,15 +262,20 @@ end
 --- Calls `seen` with each unit that has figures which nobody said and that is not marked as suggested.
 local function each_invented(made: Document, basis: Basis, seen: (section: string, unit: marked.Unit, figures: { string }) -> ())
 	local all, former = allowed(made, basis), figures.of(without_months(basis.gone))
+	local in_heads = table.clone(all)
+	for _, section in basis.sections do
+		for _, unit in suggested(made[section] or "") do
+			local own = figures.of(unit.text)
+			table.move(own, 1, #own, #in_heads + 1, in_heads)
+		end
+	end
 	for _, section in basis.sections do
 		local units = marked.units(made[section] or "")
-		-- A line of its own may say so for the whole section.
-		local is_own = list.some(units, function(unit): boolean
-			return unit.is_alone and suggests(unit)
-		end)
+		local is_own = suggests_all(units)
+		local known = if table.find(basis.heads, section) ~= nil then in_heads else all
 		for _, unit in units do
 			local is_marked = is_own or suggests(unit)
-			local found = if is_marked then {} else unsaid(unit, all, former)
+			local found = if is_marked then {} else unsaid(unit, known, former)
 			if #found > 0 then
 				seen(section, unit, found)
 			end
@@ -280,8 +343,8 @@ function document.faults(made: Document, basis: Basis): { Fault }
 		end
 	end
 	local words = marked.length(document.whole(made, basis.sections))
-	if words > document.MOST_WORDS then
-		local why = `{words} words in all, where {document.WORDS} are the most: cut what is told twice, and what a reader would skip`
+	if words > LONGER * basis.words then
+		local why = `{words} words in all, where {basis.words} are the most: cut what is told twice, and what a reader would skip`
 		table.insert(found, { section = "all", why = why })
 	end
 	return found

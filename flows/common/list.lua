@@ -12,6 +12,16 @@ function list.map<T, U>(items: { T }, give: (item: T) -> U): { U }
 	return found
 end
 
+--- Returns the names in a table, sorted.
+function list.keys<T>(from: { [string]: T }): { string }
+	local found: { string } = {}
+	for name in from do
+		table.insert(found, name)
+	end
+	table.sort(found)
+	return found
+end
+
 --- Returns the items that are wanted.
 function list.filter<T>(items: { T }, is: (item: T) -> boolean): { T }
 	local found = {}

@@ -15,17 +15,22 @@ local list = require("../common/list")
 local marked = require("../common/marked")
 local mend = require("./mend")
 local persona_turns = require("./persona_turns")
+local reader = require("./reader")
 local screens = require("./screens")
 local session = require("./session")
 local shape = require("../common/shape")
 local small = require("./small")
 local sources = require("./sources")
+local task = require("@nietz/task")
 local ui = require("@nietz/ui")
 
 local answer = {}
 
 --- What a moderator wrote; of a large mind its sections, too, with their marks.
 type Written = { decision: session.Decision, text: document.Document?, sections: { string }? }
+
+--- What those who read it before it goes out say.
+type Read = { review: dissent.Review?, stumbles: { mend.Stumble } }
 
 local function last_measure(self: app.App): agreement.Measure
 	local history = self.doc.metadata.measures
@@ -67,6 +72,9 @@ local function rejectable(self: app.App, eligible: { string }): { string }
 	return others
 end
 
+--- The most letters of a title.
+local TITLE = 140
+
 --- Returns the schema of an answer as a large mind writes it: what was taken back, and the Markdown of each section.
 local function written_schema(sections: { string }, options: { string }?): shape.Shape
 	local order = { "taken_back" }
@@ -78,6 +86,11 @@ local function written_schema(sections: { string }, options: { string }?): shape
 	for _, section in sections do
 		table.insert(order, section)
 		members[section] = shape.text(if section == "decision" then 1 else 0)
+	end
+	-- What is read first is thought of last.
+	if options ~= nil then
+		table.insert(order, "title")
+		members.title = shape.text(3, TITLE)
 	end
 	return shape.object(order, members)
 end
@@ -204,6 +217,7 @@ local function written(self: app.App, value: app.Values, option: string, made: a
 	end
 	local decided: session.Decision =
 		{ decision = { text = marked.plain(text.decision), from = json.array({}) }, option = option, made = made }
+	decided.title = if value.title ~= nil then app.to_line(marked.plain(value.title)) else nil
 	return { decision = decided, text = text, sections = sections }
 end
 
@@ -255,7 +269,8 @@ local function write_decision(self: app.App, options: { string }): Written?
 			" or "
 		),
 		recommended = recommended,
-		words = document.WORDS,
+		least = draft.LEAST_WORDS,
+		words = draft.WORDS,
 		suggested = self.t("answer.suggested"),
 	}
 	local is_large = not app.is_small(self, self.moderator)
@@ -332,14 +347,23 @@ function answer.propose(self: app.App)
 	end
 	local told = if text ~= nil then draft.told(text, sections) else composed.told(self, made)
 	app.tell(self, `# The answer as it would go out\n\n{told}`)
-	local review = dissent.review(self, last, made)
+	local read = task.all {
+		reviewers = function(): Read
+			return { review = dissent.review(self, last, made), stumbles = {} }
+		end,
+		reader = function(): Read
+			return { review = nil, stumbles = if text ~= nil then reader.read(self, sections) else {} }
+		end,
+	}
+	local review, stumbles = read.reviewers.review :: dissent.Review, read.reader.stumbles
 	if text ~= nil then
 		local basis = draft.basis(self, sections)
 		local reports = list.map(review.reports, function(report): { name: string, text: string }
 			return { name = report.from[1].name, text = dissent.report_text(self, report) }
 		end)
-		local mended = mend.once(self, made, text, basis, { holes = review.holes, reports = reports })
-		draft.keep(self, made, draft.close(self, mended, basis), basis)
+		local found = { holes = review.holes, stumbles = stumbles, reports = reports }
+		local mended, left = mend.once(self, made, text, basis, found)
+		draft.keep(self, made, draft.close(self, mended, basis, left), basis)
 	else
 		mend.leave_open(made, review.holes)
 	end

@@ -15,12 +15,18 @@ local text = require("@nietz/text")
 
 local draft = {}
 
+--- What of the user's nothing else tells, in their words.
+draft.REST = "known"
 --- The sections of an answer, in the order in which a moderator thinks of them: what is read first is written last.
-draft.DECIDED = { "why", "weighed", "dissent", "change", "assumptions", "open", "steps", "sinks", "context", "table", "decision" }
+draft.DECIDED = { "why", "weighed", "dissent", "change", "assumptions", "open", "steps", "sinks", "asked", "context", "table", "decision" }
+--- How many words an answer has.
+draft.LEAST_WORDS, draft.WORDS = 750, 1100
 --- Those of one that decides nothing.
 draft.UNDECIDED = { "open", "steps", "context", "decision" }
 --- The sections below the decision, as they are read.
-draft.SHOWN = { "table", "sinks", "context", "why", "weighed", "dissent", "change", "assumptions", "open", "steps" }
+draft.SHOWN = { "table", "asked", "sinks", "context", "why", "weighed", "dissent", "change", "assumptions", "open", "steps", draft.REST }
+--- The sections that say in short what others say.
+local HEADS = { "table", "decision" }
 
 --- Returns all that was said by anybody, for quotes.
 local function all_said(self: app.App): string
@@ -93,8 +99,10 @@ function draft.basis(self: app.App, sections: { string }): document.Basis
 		said = known.said(self),
 		gone = gone,
 		sections = sections,
+		heads = HEADS,
 		title = title,
 		suggested = self.t("answer.suggested"),
+		words = draft.WORDS,
 	}
 end
 
@@ -184,23 +192,21 @@ function draft.add(answer: document.Document, section: string, line: string, is_
 end
 
 --- Returns an answer that is made whole by the host's own means, where nobody mended it: what has a figure that nobody said is taken
---- out, and what of the user's is told nowhere closes the context, in their words.
-function draft.close(self: app.App, raw: document.Document, basis: document.Basis): document.Document
+--- out, and what of the user's is told nowhere stands at its end, in their words. Of sources that are `left` nothing need be told.
+function draft.close(self: app.App, raw: document.Document, basis: document.Basis, left: { document.Source }): document.Document
 	local answer = document.clean(raw, basis)
 	local untold: { string } = {}
 	for _, source in document.untold(answer, basis) do
-		local words = string.gsub(string.gsub(source.words, " → ", " "), "^%l", string.upper)
-		if table.find(untold, words) == nil then
-			table.insert(untold, if string.find(words, "[%.!%?…]$") ~= nil then words else `{words}.`)
+		local line = `- “{string.gsub(source.words, " → ", " ")}”`
+		if table.find(left, source) == nil and table.find(untold, line) == nil then
+			table.insert(untold, line)
 		end
 	end
-	if #untold > 0 then
-		draft.add(answer, "context", table.concat(untold, " "), false)
-	end
-	for _, left in draft.left_questions(self) do
-		local part = if table.find(basis.sections, left.part) ~= nil then left.part else "open"
-		if similarity.shared_words(left.clause, answer[part] or "") < 0.5 * #similarity.words(left.clause) then
-			draft.add(answer, part, left.text, true)
+	answer[draft.REST] = table.concat(untold, "\n")
+	for _, question in draft.left_questions(self) do
+		local part = if table.find(basis.sections, question.part) ~= nil then question.part else "open"
+		if similarity.shared_words(question.clause, answer[part] or "") < 0.5 * #similarity.words(question.clause) then
+			draft.add(answer, part, question.text, true)
 		end
 	end
 	return answer
@@ -208,7 +214,9 @@ end
 
 --- Keeps an answer as a decision has it: its sections as they are read, and what each statement rests on.
 function draft.keep(self: app.App, made: session.Decision, answer: document.Document, basis: document.Basis)
-	local shown = document.shown(answer, basis.sections)
+	local all = table.clone(basis.sections)
+	table.insert(all, draft.REST)
+	local shown = document.shown(answer, all)
 	local decision = (string.gsub(shown.decision or "", "%s*\n+%s*", " "))
 	local whole = if decision ~= "" then decision else app.option_text(self, made.option)
 	made.decision = sources.point(self, whole, marked.cites(answer.decision or ""))

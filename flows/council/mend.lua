@@ -1,6 +1,6 @@
 --!strict
---- Mends an answer, once: the moderator gets what the host found wrong with it, the holes that reviewers found, and who would still
---- decide otherwise, and writes the sections anew that change. It may also say why a hole is none.
+--- Mends an answer, once: the moderator gets what the host found wrong with it, the holes that reviewers found, where a reader
+--- stumbled, and who would still decide otherwise, and writes the sections anew that change. It may also say why a hole is none.
 
 local app = require("./app")
 local document = require("../common/document")
@@ -16,8 +16,10 @@ local mend = {}
 
 --- A hole that a reviewer found, before it is answered.
 export type Found = { name: string, turnId: string, text: string }
+--- Where a reader stumbled: in which words of a section, and why.
+export type Stumble = { section: string, words: string, why: string }
 
-local function schema(ids: { string }, sections: { string }): shape.Shape
+local function schema(ids: { string }, sections: { string }, chatter: { string }): shape.Shape
 	local change = shape.object({ "section", "text" }, { section = { enum = sections }, text = shape.text(0) })
 	local names, members = { "changes" }, { changes = shape.list(change, 0, #sections) } :: { [string]: shape.Shape }
 	if #ids > 0 then
@@ -28,6 +30,10 @@ local function schema(ids: { string }, sections: { string }): shape.Shape
 			why = shape.text(0),
 		})
 		members.holes = shape.list(hole, 0, #ids)
+	end
+	if #chatter > 0 then
+		table.insert(names, "chatter")
+		members.chatter = shape.list({ enum = chatter }, 0, #chatter)
 	end
 	return shape.object(names, members)
 end
@@ -85,38 +91,43 @@ local function settle(self: app.App, made: session.Decision, answer: document.Do
 end
 
 --- Returns an answer that was mended where there is something to mend. `reports` is what who would still decide otherwise says, in one
---- text each: where the reply does not take it into the dissent, it stands there in their words.
+--- text each: where the reply does not take it into the dissent, it stands there in their words. Returns with it what the user said
+--- of which nothing need be told.
 function mend.once(
 	self: app.App,
 	made: session.Decision,
 	raw: document.Document,
 	basis: document.Basis,
-	found: { holes: { Found }, reports: { { name: string, text: string } } }
-): document.Document
+	found: { holes: { Found }, stumbles: { Stumble }, reports: { { name: string, text: string } } }
+): (document.Document, { document.Source })
 	local missing, faults = document.missing(raw, basis), draft.faults(self, made, raw, basis)
-	local holes, reports = found.holes, found.reports
-	if #missing == 0 and #faults == 0 and #holes == 0 and #reports == 0 then
-		return raw
+	local holes, stumbles, reports = found.holes, found.stumbles, found.reports
+	if #missing == 0 and #faults == 0 and #holes == 0 and #stumbles == 0 and #reports == 0 then
+		return raw, {}
 	end
 	local ids: { string } = {}
 	for index in holes do
 		table.insert(ids, `H{index}`)
 	end
-	local what = what_of(self, #missing, #faults, holes)
+	local leavable = document.leavable(missing)
+	local chatter = list.keys(leavable)
+	local what = what_of(self, #missing, #faults + #stumbles, holes)
 	if what ~= "" then
 		ui.say(self.t("mend.what", { what = what }))
 	end
 	local value = app.ask_model(self, {
 		prompt = "mend",
 		vars = {
-			missing = list.map(missing, function(one): { id: string, text: string, lacks: string }
-				return { id = one.source.id, text = one.source.words, lacks = table.concat(one.lacks, ", ") }
+			missing = list.map(missing, function(one): { id: string, text: string, lacks: string, chatter: string }
+				local name = document.name_of(leavable, one.source)
+				return { id = one.source.id, text = one.source.words, lacks = table.concat(one.lacks, ", "), chatter = name }
 			end),
 			faults = faults,
 			holes = holes,
+			stumbles = stumbles,
 			reports = reports,
 		},
-		schema = schema(ids, basis.sections),
+		schema = schema(ids, basis.sections, chatter),
 		persona = self.moderator,
 		label = self.t("label.mend"),
 		purpose = "council",
@@ -135,7 +146,10 @@ function mend.once(
 		end
 		draft.add(answer, "dissent", `**{self.t("answer.against", { who = report.name })}**: {report.text}`, true)
 	end
-	return answer
+	local left = list.map(if value ~= nil then value.chatter or {} else {}, function(name: string): document.Source
+		return leavable[name]
+	end)
+	return answer, left
 end
 
 return mend

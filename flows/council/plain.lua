@@ -91,7 +91,7 @@ end
 
 --- Returns about how many calls and tokens a council about this takes. Pure.
 function plain.estimate(case_tokens: number): (number, number)
-	local calls = 3 + SEATS * CYCLES + 2
+	local calls = 3 + SEATS * CYCLES + 3
 	local heard = 0
 	for cycle = 1, CYCLES do
 		heard += SEATS * (cycle - 1) * SEATS * TURN

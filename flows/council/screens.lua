@@ -184,14 +184,15 @@ function screens.answer(self: Source): string
 	return clean(template.render("./screens/answer.md", vars))
 end
 
---- Up to how many letters the question itself is the title of a record; of a longer one, what it is about.
+--- Up to how many letters the question itself is the title of a record that nobody gave one; of a longer one, what it is about.
 local QUESTION = 140
 
 --- Returns the record of a decision, in the form of an ADR, from a session.
 function screens.record(doc: session.Session, t: translations.Translate): string
 	local vars = vars_of({ doc = doc, t = t })
 	local is_short = #doc.requestText <= QUESTION
-	vars.title = if is_short then doc.requestText else doc.metadata.topic or doc.requestText
+	local asked = if is_short then doc.requestText else doc.metadata.topic or doc.requestText
+	vars.title = doc.metadata.decision.title or asked
 	vars.date = string.sub(doc.updatedAt, 1, 10)
 	vars.status = t(if doc.status == "completed" and not vars.undecided then "record.recommended" else "record.open")
 	vars.l = { session = t("record.session") }

@@ -123,6 +123,7 @@ export type Decision = {
 	decision: Point,
 	composed: boolean?,
 	--- Of a large mind: all below the decision, as it is read, and what of it rests on what.
+	title: string?,
 	sections: { Section }?,
 	rests: { Rest }?,
 	--- The table at the top, what would sink it, and where the person who asked stands.

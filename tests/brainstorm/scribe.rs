@@ -339,16 +339,21 @@ fn brief(properties: &Value, prompt: &str) -> Value {
         value["problem"] = json!("Nothing was said");
     }
     value["lead"] = value["problem"].clone();
+    value["title"] = json!("What is to be made");
     value
 }
 
 /// The changes to it: what it is told that it left out, but for each third of that, as the last word of the brief.
 fn changes(request: &Request) -> Value {
-    let line = regex::Regex::new(r"(?m)^- \[(\d+)\] (?:\(lacks .*?\) )?(.*)$").expect("a regular expression");
+    let line = regex::Regex::new(r"(?m)^- (?:S\d+ )?\[(\d+)\] (?:\(lacks .*?\) )?(.*)$").expect("a regular expression");
     let task = task(request);
     let missing: Vec<_> = line.captures_iter(&task).collect();
     let lines = attended(missing).into_iter().map(|found| format!("- {} [{}]\n", &found[2], &found[1]));
-    json!({"changes": [{"section": "closing", "text": lines.collect::<String>()}]})
+    let mut value = json!({"changes": [{"section": "closing", "text": lines.collect::<String>()}]});
+    if !request.schema()["properties"]["chatter"].is_null() {
+        value["chatter"] = json!([]);
+    }
+    value
 }
 
 /// What is weighed for a small mind: no ideas; a piece that says so is decided.

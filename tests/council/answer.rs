@@ -117,17 +117,42 @@ fn reviewers_read_the_whole_answer_and_a_hole_is_mended_kept_open_or_refused_wit
 }
 
 #[test]
-fn what_nothing_cites_goes_back_once_and_closes_the_context_in_their_words_where_nobody_mends_it() {
-    let context = "Ann owns the ledger of 40,000 rows. I feel a bit lost. Bob hates the pager.";
+fn what_nothing_cites_goes_back_once_and_ends_the_answer_in_their_words_where_it_is_no_chatter() {
+    let context = "Ann owns the ledger of 40,000 rows. I feel a bit lost. She is so kind. Bob hates the pager.";
     let (table, _, answer) = mended(context, "", |prompt, _| {
-        assert!(prompt.contains("- [U1] Ann owns the ledger of 40,000 rows.\n- [U2] I feel"), "{prompt}");
-        json!({"changes": [{"section": "open", "text": "- Who else can read the pager? Bob hates it [U3]."},
-                           {"section": "why", "text": "- The ledger is Ann's [U1]."}], "holes": []})
+        assert!(prompt.contains("- [U1] Ann owns the ledger of 40,000 rows.\n- S2 [U2] I feel"), "{prompt}");
+        json!({"changes": [{"section": "open", "text": "- Who else can read the pager? Bob hates it [U4]."},
+                           {"section": "why", "text": "- The ledger is Ann's [U1]."}], "holes": [], "chatter": ["S3"]})
     });
     assert_eq!(table.prompts("Before it goes out, mend it").len(), 1);
-    // Cited is not told: its figure is missing.
-    let context = "### Where you stand\n\nBilling goes down with the rest.\n\nAnn owns the ledger of 40,000 rows. I feel a bit lost.\n\n### Why";
-    assert!(answer.contains(context) && !answer.contains("Bob hates the pager"), "{answer}");
+    // Cited is not told: its figure is missing. What has one is never chatter.
+    let end = "### Also said, and still true\n\n- “Ann owns the ledger of 40,000 rows.”\n- “I feel a bit lost.”\n";
+    assert!(answer.contains(end), "{answer}");
+    assert!(!answer.contains("so kind") && !answer.contains("Bob hates the pager"), "{answer}");
+}
+
+/// What players of strong models and their users saw on 2026-11-26: two places of an answer that disagreed, and a letter that was asked
+/// for and had no place.
+#[test]
+fn a_reader_says_where_it_stumbles_and_what_was_asked_for_beside_the_decision_has_its_place() {
+    let stumble = json!({"section": "steps", "words": "May", "why": "The gate says April: write April."});
+    let brain = Brain {
+        stand: stuck,
+        stumbles: vec![stumble],
+        mend: |prompt, _| {
+            assert!(prompt.contains("- steps, \"May\": The gate says April: write April."), "{prompt}");
+            let steps = "| What | Who | By |\n|---|---|---|\n| Write the contract tests | The team | April *(suggested)* |";
+            json!({"changes": [{"section": "steps", "text": steps}, {"section": "asked", "text": "> Dear Ann, we begin."}]})
+        },
+        ..Brain::default()
+    };
+    let table = Table::large(brain);
+    let session = table.hold(&["--no-pause", "--cycles", "2"], &[]).result();
+    let answer = session["finalAnswer"].as_str().expect("an answer");
+    assert!(answer.contains("April") && answer.contains("### Ready to use\n\n> Dear Ann, we begin.\n"), "{answer}");
+    assert_eq!(session["metadata"]["decision"]["title"], "Billing on its own?");
+    let read = &table.prompts("stumbles: where they would stumble")[0];
+    assert!(whole(read).contains("# The answer as it would go out"), "{}", whole(read));
 }
 
 #[test]

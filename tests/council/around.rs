@@ -97,7 +97,7 @@ fn where_nothing_is_to_be_weighed_one_plain_answer_is_offered_and_no_session_is_
     );
     assert!(table.env.documents().is_empty());
     let prompt = ended.of_type("asked")[0]["question"]["prompt"].as_str().expect("a prompt").to_owned();
-    assert!(prompt.contains("Not for this: Two sides can be argued.") && prompt.contains("about 20 calls"), "{prompt}");
+    assert!(prompt.contains("Not for this: Two sides can be argued.") && prompt.contains("about 21 calls"), "{prompt}");
     assert_eq!(table.server.calls(), 2);
     let refused = table.env.nietz(["run", "council", "export", RUN, "x.json"]).var("NIETZ_RUN", "x").go().exits(2);
     assert!(refused.stderr.contains("a plain answer was taken"), "{refused:?}");

@@ -209,7 +209,8 @@ fn a_fork_asks_a_moderator_again_whose_reply_could_not_be_used() {
     assert_eq!(held["metadata"]["decision"]["composed"], true);
     let (session, calls) = forked(&table, &sensible);
     assert!(session["metadata"]["decision"]["composed"].is_null(), "{session}");
-    assert_eq!(calls, 3, "the answer, dissent from another decision than the composed one, and what it changes");
+    let what = "the answer, its reader, dissent from another decision than the composed one, and what that changes";
+    assert_eq!(calls, 4, "{what}");
     // What was done stays as it was: only a fork is another run.
     let again = table.env.nietz(["resume", crate::support::env::RUN, "--json"]).go().result();
     assert_eq!(again["metadata"]["decision"]["composed"], true);

@@ -28,6 +28,8 @@ pub(crate) struct Brain {
     pub(crate) hole: &'static str,
     /// Which options the moderator says are one.
     pub(crate) alike: fn(prompt: &str) -> Value,
+    /// Where its first reader stumbles.
+    pub(super) stumbles: Vec<Value>,
     /// How the moderator mends the answer: by the prompt, and the ids of what is to be settled.
     pub(crate) mend: fn(prompt: &str, ids: &[&str]) -> Value,
     /// Whether a council is worth it.
@@ -69,6 +71,7 @@ impl Default for Brain {
             proposal: |_, _| None,
             dissents: true,
             hole: "",
+            stumbles: Vec::new(),
             alike: |_| json!([]),
             mend: |_, ids| {
                 let holes: Vec<Value> = ids.iter().map(|id| json!({"id": id, "how": "mended", "why": ""})).collect();
@@ -158,6 +161,8 @@ impl Brain {
                 value["hole"] = self.hole.into();
             }
             value
+        } else if has("stumbles") {
+            json!({"stumbles": self.stumbles})
         } else if has("one") {
             json!({"one": (self.alike)(&request.prompt())})
         } else if has("changes") {
@@ -166,6 +171,9 @@ impl Brain {
             let mut value = (self.mend)(&request.prompt(), &ids);
             if ids.is_empty() && value.is_object() {
                 value.as_object_mut().expect("an object").remove("holes");
+            }
+            if has("chatter") && value["chatter"].is_null() {
+                value["chatter"] = json!([]);
             }
             value
         } else if has("would_decide") {
@@ -319,6 +327,7 @@ fn written(properties: &Value, request: &Request) -> Value {
         "assumptions": format!("- Two people can work on nothing else [{last}]."),
         "open": "", "steps": STEPS,
         "sinks": format!("- The tests are red in May: then stop [{last}]."),
+        "asked": "", "title": "Billing on its own?",
         "context": "Billing goes down with the rest.",
         "table": "| In short | |\n|---|---|\n| Who | The team |",
         "decision": format!("Split billing out, behind contract tests [{last}]."),

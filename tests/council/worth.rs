@@ -60,7 +60,7 @@ fn read(conversation: &str) -> Vec<String> {
 
 /// How it mends an answer: of what is told nowhere it adds a third and passes over the others; with a figure that nobody said.
 fn mended(prompt: &str) -> Value {
-    let missing = Regex::new(r"(?m)^- \[(U\d+)\] (?:\(lacks .*?\) )?(.*)$").expect("it is one");
+    let missing = Regex::new(r"(?m)^- (?:S\d+ )?\[(U\d+)\] (?:\(lacks .*?\) )?(.*)$").expect("it is one");
     let told: Vec<String> =
         missing.captures_iter(prompt).step_by(3).map(|found| format!("- {} [{}]", &found[2], &found[1])).collect();
     json!({"changes": [{"section": "assumptions", "text": told.join("\n")},
@@ -92,7 +92,7 @@ fn written(properties: &Value, conversation: &str) -> Value {
     why.push_str(&format!("- {first}. That is 123,456 in all (1,000 × 12)."));
     json!({"taken_back": [{"quote": first, "by": "nobody ever said these words"}], "option": properties["option"]["enum"][0],
            "why": why, "weighed": "", "dissent": "", "change": "", "assumptions": "", "open": "", "steps": "", "sinks": "",
-           "context": "", "table": "", "decision": "Do it, as far as it was said."})
+           "asked": "", "context": "", "table": "", "decision": "Do it, as far as it was said.", "title": "What to do"})
 }
 
 /// A reply by the schema: lists of lines hold what was read, as far as it fits.
@@ -109,7 +109,13 @@ fn reply(request: &Request) -> Value {
         let options = options.map(|(name, text)| json!({"name": name, "text": text}));
         return json!({"kind": "general", "topic": "What is to be done here?", "options": options, "personas": seats});
     } else if has("changes") {
-        return mended(&request.prompt());
+        let mut value = mended(&request.prompt());
+        if has("chatter") {
+            value["chatter"] = json!([]);
+        }
+        return value;
+    } else if has("stumbles") {
+        return json!({"stumbles": []});
     }
     let facts = read(&conversation);
     let number = request.number;

@@ -3,7 +3,9 @@
 --- text, and what it says comes back with what that took. `seat.lua` is the other end.
 
 local json = require("@nietz/json")
+local ledger = require("../common/ledger")
 local look = require("../common/look")
+local options = require("./options")
 local session = require("./session")
 local task = require("@nietz/task")
 
@@ -14,7 +16,19 @@ local spread = {}
 export type Turn = { kind: "position", seen: { any } } | { kind: "review", position: session.Position, made: session.Decision }
 
 --- A council as a member must know it.
-export type Case = { turn: Turn } & session.Values
+export type Case = {
+	turn: Turn,
+	doc: session.Session,
+	limit: options.Limit,
+	--- Who sits in it, by their slugs.
+	seats: { string },
+	models: { [string]: string },
+	points: { any },
+	book: ledger.Ledger,
+	files: { any },
+	looking: boolean,
+	conversation: { string },
+}
 
 --- What calls of one purpose used; `cost` is nil as soon as one of them has no known price.
 export type Spent = { calls: number, input: number, output: number, cached: number, cost: number?, priced: boolean }

@@ -44,6 +44,25 @@ fn a_run_is_left_to_workers_with_its_tag_and_for_its_time() {
     assert_eq!(team.ask("SELECT count(*) FROM nietz.run"), "3", "nothing is queued");
 }
 
+/// What failed would fail again: it waits for a person, who may have mended it.
+#[test]
+fn a_run_that_failed_is_not_delivered_again_before_somebody_says_so() {
+    let Some(team) = Team::new(None) else { return };
+    let fails = "local nietz = require(\"@nietz\")\nreturn nietz.flow { name = \"fails\", summary = \"Fails\", host_api = 2,\n\
+                 run = function() nietz.fail(\"out of tea\") end }\n";
+    let env = team.machine().flow("fails", fails);
+    env.nietz(["run", "--queue", "fails"]).var("NIETZ_RUN", "r1").go().exits(0);
+    once(&env, &[]);
+    assert_eq!(team.ask("SELECT status, claim FROM nietz.run"), "failed|1");
+    assert_eq!(team.ask("SELECT count(*) FROM pgmq.q_nietz_1"), "0");
+    once(&env, &[]);
+    assert_eq!(team.ask("SELECT status, claim FROM nietz.run"), "failed|1");
+    env.write("flows/fails.lua", fails.replace("nietz.fail(\"out of tea\")", "return 1"));
+    env.nietz(["resume", "r1", "--queue"]).go().exits(0);
+    once(&env, &[]);
+    assert_eq!(team.ask("SELECT status, claim FROM nietz.run"), "done|2");
+}
+
 #[test]
 fn who_waits_for_a_queued_run_has_its_end_as_their_own() {
     let Some(team) = Team::new(None) else { return };
@@ -99,9 +118,9 @@ fn who_may_do_what_is_said_on_the_command_line() {
     team.ask(&format!("CREATE ROLE {name} LOGIN"));
     let url = team.database.url_as(&name);
     // As an option, in place of the variable.
-    let bob = || team.machine().without("NIETZ_STORE");
+    let bob = team.machine().without("NIETZ_STORE");
     let ask = |run: &str| {
-        let call = bob().nietz(["run", "--store", &url, "--queue", "--model", "openai/test", "part", "1"]);
+        let call = bob.nietz(["run", "--store", &url, "--queue", "--model", "openai/test", "part", "1"]);
         call.var("NIETZ_RUN", run).go()
     };
     let stranger = ask("r1");
@@ -111,9 +130,9 @@ fn who_may_do_what_is_said_on_the_command_line() {
     assert_eq!(team.ask("SELECT began_by FROM nietz.run"), name, "a run says who began it");
     let status = owner.nietz(["store", "status"]).go().exits(0).stdout;
     assert!(status.contains(&format!("{name}: asker")) && !status.contains("signs off"), "{status}");
-    let works = bob().nietz(["worker", "--store", &url, "--until-idle"]).go();
+    let works = bob.nietz(["worker", "--store", &url, "--until-idle"]).go();
     assert!(works.code != Some(0), "{works:?}");
-    let signs = bob().nietz(["trust", "add", "--team", "--store", &url]).go();
+    let signs = bob.nietz(["trust", "add", "--team", "--store", &url]).go();
     assert!(signs.code != Some(0), "{signs:?}");
     owner.nietz(["store", "dismiss", &name, "asker"]).go().exits(0);
     let gone = ask("r2");

@@ -24,8 +24,8 @@ return nietz.flow {
   },
   run = function(ctx)
     local card = { text = ctx.params.text }
-    documents.collection("cards"):save(card, { slug = "first" })
-    documents.collection("own"):save(card, { slug = "first" })
+    documents.collection("cards"):save(card, { key = { slug = "first" } })
+    documents.collection("own"):save(card, { key = { slug = "first" } })
     documents.collection("log"):append(card)
     return nil
   end,

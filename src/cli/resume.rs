@@ -9,6 +9,8 @@ use crate::cli::grants::{GrantArgs, ReadArgs};
 #[cfg(feature = "postgres")]
 use crate::cli::output;
 use crate::cli::start;
+#[cfg(feature = "postgres")]
+use crate::cli::whereabouts;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::run::live::NewRun;
 use crate::run::live::ResumeTerms;
@@ -104,6 +106,10 @@ fn resume(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
     }
     let locked = runs.lock(&id)?;
     let (history, tail) = locked.read_history(args.whole)?;
+    #[cfg(feature = "postgres")]
+    if machine.team().server().is_some() {
+        whereabouts::check(machine, &id)?;
+    }
     let Some(open) = history.first.as_deref().cloned() else {
         return Err(Failure::new(Code::JournalBroken, format!("run {id} has no first line: it never began"))
             .hint("start a new run"));

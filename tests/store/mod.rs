@@ -27,6 +27,7 @@ mod stopped;
 mod telling;
 mod versions;
 mod walk;
+mod whereabouts;
 mod workers;
 
 use crate::support::postgres::Session;

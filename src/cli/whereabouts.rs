@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::error::{Code, Failure, Result};
 use crate::host::git::Repository;
-use crate::model::effect::git::{GitOp, GitOutcome};
 use crate::model::text::line;
 use crate::report::RunHistory;
 use crate::run::machine::Machine;
@@ -21,10 +20,8 @@ pub(super) fn check(machine: &Machine, run: &str) -> Result<()> {
     }
     let top = machine.repository().0;
     let repository = Repository::new(&top, &machine.worktrees(), run, &machine.environment, machine.config.git);
-    let GitOutcome::Remains(there) = repository.perform(&GitOp::Remains { run: run.to_owned() }, false, 0)? else {
-        return Ok(());
-    };
-    let Some(missing) = wanted.iter().find(|name| !there.branches.contains(name)) else { return Ok(()) };
+    let there = repository.branches_of(run)?;
+    let Some(missing) = wanted.iter().find(|name| !there.contains(name)) else { return Ok(()) };
     let message = format!(
         "the run {run} has made the branch {}, and the repository {} has none of that name: it was made on another machine",
         line(missing),

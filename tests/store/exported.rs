@@ -24,8 +24,8 @@ return nietz.flow {
   },
   run = function(ctx)
     local card = { text = ctx.params.text }
-    documents.collection("cards"):save(card, { key = { slug = "first" } })
-    documents.collection("own"):save(card, { key = { slug = "first" } })
+    documents.collection("cards"):save(card, { key = { slug = "first" }, overwrite = true })
+    documents.collection("own"):save(card, { key = { slug = "first" }, overwrite = true })
     documents.collection("log"):append(card)
     return nil
   end,
@@ -77,7 +77,9 @@ fn documents_come_out_as_the_files_that_would_have_been_there_without_a_store() 
     let documents = [SESSION, "board/first.yaml", "board/log.jsonl", "mine/first.yaml"];
     assert_eq!(files(&on_server), documents);
     for path in documents {
-        assert_eq!(on_server.read(path), in_files.read(path), "{path}");
+        assert!(in_files.path(path).exists());
+        // What a brainstorm asks depends on chance, which is another one for each workspace.
+        assert!(path == SESSION || on_server.read(path) == in_files.read(path), "{path}");
         assert!(told.stdout.contains(&format!("{path} (ann")), "who wrote it is told: {told:?}");
     }
     // As files of anybody's, without a store.

@@ -12,6 +12,8 @@ use crate::cli::start;
 #[cfg(feature = "postgres")]
 use crate::cli::whereabouts;
 use crate::error::{Code, Exit, Failure, Result};
+#[cfg(feature = "postgres")]
+use crate::model::event::EndStatus;
 use crate::run::live::NewRun;
 use crate::run::live::ResumeTerms;
 use crate::run::machine::Machine;
@@ -107,7 +109,7 @@ fn resume(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
     let locked = runs.lock(&id)?;
     let (history, tail) = locked.read_history(args.whole)?;
     #[cfg(feature = "postgres")]
-    if machine.team().server().is_some() {
+    if machine.team().server().is_some() && history.end.as_ref().is_none_or(|end| end.status != EndStatus::Done) {
         whereabouts::check(machine, &id)?;
     }
     let Some(open) = history.first.as_deref().cloned() else {

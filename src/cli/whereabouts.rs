@@ -20,7 +20,11 @@ pub(super) fn check(machine: &Machine, run: &str) -> Result<()> {
     }
     let top = machine.repository().0;
     let repository = Repository::new(&top, &machine.worktrees(), run, &machine.environment, machine.config.git);
-    let there = repository.branches_of(run)?;
+    let there = match repository.branches_of(run) {
+        // Where there is no repository, what needs one says so; all of it may be recorded.
+        Err(failure) if failure.code == Code::GitMissing => return Ok(()),
+        there => there?,
+    };
     let Some(missing) = wanted.iter().find(|name| !there.contains(name)) else { return Ok(()) };
     let message = format!(
         "the run {run} has made the branch {}, and the repository {} has none of that name: it was made on another machine",

@@ -14,6 +14,8 @@ use crate::cli::whereabouts;
 use crate::error::{Code, Exit, Failure, Result};
 #[cfg(feature = "postgres")]
 use crate::model::event::EndStatus;
+#[cfg(feature = "postgres")]
+use crate::model::permission::Permission;
 use crate::run::live::NewRun;
 use crate::run::live::ResumeTerms;
 use crate::run::machine::Machine;
@@ -108,10 +110,6 @@ fn resume(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
     }
     let locked = runs.lock(&id)?;
     let (history, tail) = locked.read_history(args.whole)?;
-    #[cfg(feature = "postgres")]
-    if machine.team().server().is_some() && history.end.as_ref().is_none_or(|end| end.status != EndStatus::Done) {
-        whereabouts::check(machine, &id)?;
-    }
     let Some(open) = history.first.as_deref().cloned() else {
         return Err(Failure::new(Code::JournalBroken, format!("run {id} has no first line: it never began"))
             .hint("start a new run"));
@@ -138,5 +136,12 @@ fn resume(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
             (session, ResumeTerms::Given(Box::new(NewRun { grants, budget, ..begin })), args.front.or(front))
         }
     };
+    #[cfg(feature = "postgres")]
+    if machine.team().server().is_some()
+        && session.flow.manifest.permissions.declares(Permission::Git)
+        && history.end.as_ref().is_none_or(|end| end.status != EndStatus::Done)
+    {
+        whereabouts::check(machine, &id)?;
+    }
     start::resume(machine, session, locked, (history, tail), (open, terms), &front)
 }

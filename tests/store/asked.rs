@@ -139,3 +139,30 @@ fn who_may_do_what_is_said_on_the_command_line() {
     assert!(gone.code != Some(0), "{gone:?}");
     assert_eq!(team.ask("SELECT count(*) FROM nietz.run"), "1");
 }
+
+const READS: &str = r#"
+local files = require("@nietz/files")
+local nietz = require("@nietz")
+return nietz.flow { name = "reads", summary = "Reads a file", host_api = 2, permissions = { files = true },
+  params = { path = { type = "string", positional = true, required = true } },
+  run = function(ctx) return (files.read(ctx.params.path) or {}).text end }
+"#;
+
+#[test]
+fn what_a_run_was_granted_holds_on_a_worker_that_was_granted_it_too() {
+    let Some(team) = Team::new(None) else { return };
+    let outside = tempfile::tempdir().expect("a temporary folder");
+    let path = outside.path().canonicalize().expect("it is there").join("a.txt").display().to_string();
+    std::fs::write(&path, "tea").expect("it can be written");
+    let env = team.machine().flow("reads", READS);
+    let ask = |run: &str| {
+        env.nietz(["run", "--queue", "--allow-read", &path, "reads", &path]).var("NIETZ_RUN", run).go().exits(0);
+    };
+    ask("r1");
+    once(&env, &[]);
+    assert_eq!(status(&team.database, "r1"), "failed", "this worker reads nothing outside of its workspace");
+    ask("r2");
+    once(&env, &["--allow-read", &path]);
+    let last = super::hosts::journal(&team.database, "r2").lines.pop().expect("it has lines");
+    assert_eq!(last["is"]["end"]["result"], "tea", "{last}");
+}

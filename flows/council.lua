@@ -26,6 +26,7 @@ local random = require("@nietz/random")
 local report = require("./council/report")
 local rules = require("./council/rules")
 local run_checks = require("./council/run_checks")
+local seat = require("./council/seat")
 local selection = require("./council/selection")
 local session = require("./council/session")
 local text = require("@nietz/text")
@@ -233,6 +234,11 @@ return nietz.flow({
 				ui.say(table.concat(lines, "\n"))
 				return nil
 			end,
+		},
+		seat = {
+			summary = "Speaks once for one member, in a run of its own: what --spread begins",
+			params = seat.PARAMS,
+			run = seat.run,
 		},
 		worth = {
 			summary = "Sums up whether councils of this workspace were worth it, by what --control found",

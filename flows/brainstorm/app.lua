@@ -275,7 +275,7 @@ function app.ask_model(self: App, request: ModelRequest): (any, Exchange?)
 		look.equip(chat, looker)
 	end
 	local value, reply = ask.value(chat)
-	local looked = if looker then look.told(looker) else nil
+	local looked = if looker then look.told(looker.looks) else nil
 	if looked ~= nil then
 		ui.say(self.t("about.looked", { who = chat.label :: string, what = looked }))
 	end

@@ -173,12 +173,12 @@ function look.equip(chat: llm.Chat, looker: Looker)
 	chat.prompt = `{chat.prompt}\n\n{text.trim(prompt_of(looker))}`
 end
 
---- Returns all looks as people read them, in one line; nil where nobody looked.
-function look.told(looker: Looker): string?
-	local looks = list.map(looker.looks, function(one): string
+--- Returns looks as people read them, in one line; nil where there are none.
+function look.told(looks: { Look }): string?
+	local told = list.map(looks, function(one): string
 		return `\`{look.text(one)}\``
 	end)
-	return if #looks > 0 then table.concat(looks, ", ") else nil
+	return if #told > 0 then table.concat(told, ", ") else nil
 end
 
 --- Returns a look as people read it: `grep "fee" src/**`.

@@ -6,6 +6,7 @@ local ask = require("../common/ask")
 local clock = require("@nietz/clock")
 local json = require("@nietz/json")
 local ledger = require("../common/ledger")
+local list = require("../common/list")
 local llm = require("@nietz/llm")
 local look = require("../common/look")
 local mind = require("../common/mind")
@@ -15,6 +16,7 @@ local options = require("./options")
 local personas = require("@nietz/personas")
 local random = require("@nietz/random")
 local session = require("./session")
+local spread = require("./spread")
 local template = require("@nietz/template")
 local text = require("@nietz/text")
 local translations = require("../common/translations")
@@ -26,8 +28,7 @@ local app = {}
 export type Point = { id: string, by: string, text: string, turnId: string, cycle: number }
 --- A file of the user's, its lines numbered.
 export type File = { path: string, text: string, first: number, last: number, lines: number, sha256: string }
---- What calls of one purpose used; `cost` is nil as soon as one of them has no known price.
-export type Spent = { calls: number, input: number, output: number, cached: number, cost: number?, priced: boolean }
+export type Spent = spread.Spent
 --- Which model made a turn, how long that took, and where it looked before.
 export type Made = session.Made
 --- What somebody says, before it is a turn.
@@ -67,6 +68,8 @@ export type App = {
 	spent: { [string]: Spent },
 	--- Up to which entry of the book it was asked what holds no longer.
 	looked_until: number,
+	--- Whether this is a member in a run of its own, whose council tells where it looked.
+	apart: boolean?,
 }
 
 --- The code of the failure that ends a session when the user cancels it.
@@ -163,6 +166,8 @@ export type ModelRequest = {
 	small: boolean,
 	--- Whether the persona may look into the project before it answers, where anybody may.
 	looks: boolean?,
+	--- What a member is asked by this, which it can say in a run of its own.
+	turn: spread.Turn?,
 }
 
 --- Returns the model that speaks as a persona; nil for the run's.
@@ -191,15 +196,27 @@ local function end_texts_whole(value: Values, schema: any): any
 	return value
 end
 
-local function count_tokens(self: App, purpose: string, reply: llm.Reply)
+local function add_spent(self: App, purpose: string, more: Spent)
 	local spent: Spent = self.spent[purpose] or { calls = 0, input = 0, output = 0, cached = 0, cost = 0, priced = true }
-	spent.calls += 1
-	spent.input += reply.usage.input
-	spent.output += reply.usage.output
-	spent.cached += reply.usage.cached
-	spent.priced = spent.priced and reply.cost ~= nil
-	spent.cost = if spent.priced then (spent.cost or 0) + (reply.cost or 0) else nil
+	spent.calls += more.calls
+	spent.input += more.input
+	spent.output += more.output
+	spent.cached += more.cached
+	spent.priced = spent.priced and more.priced
+	spent.cost = if spent.priced then (spent.cost or 0) + (more.cost or 0) else nil
 	self.spent[purpose] = spent
+end
+
+local function count_tokens(self: App, purpose: string, reply: llm.Reply)
+	local usage = reply.usage
+	add_spent(self, purpose, {
+		calls = 1,
+		input = usage.input,
+		output = usage.output,
+		cached = usage.cached,
+		cost = reply.cost,
+		priced = reply.cost ~= nil,
+	})
 end
 
 --- How much all large minds must read for services to keep it, in tokens.
@@ -269,18 +286,44 @@ local function chat_of(self: App, request: ModelRequest, looker: look.Looker?): 
 end
 
 --- Shows where somebody has looked, and keeps the lines that they were shown.
-local function keep_looks(self: App, label: string, looker: look.Looker)
-	table.move(looker.lines, 1, #looker.lines, #self.shown + 1, self.shown)
-	local what = look.told(looker)
-	if what ~= nil then
+local function keep_looks(self: App, label: string, looks: { look.Look }, lines: { look.Line })
+	table.move(lines, 1, #lines, #self.shown + 1, self.shown)
+	local what = look.told(looks)
+	if what ~= nil and not self.apart then
 		ui.say(self.t("looked", { who = label, what = what }))
 	end
+end
+
+--- Has a member asked in a run of its own.
+local function ask_apart(self: App, request: ModelRequest, persona: personas.Persona, turn: spread.Turn): (Values, Made)
+	local said = spread.ask(persona.slug, self.models[persona.slug], {
+		turn = turn,
+		doc = self.doc,
+		limit = self.limit,
+		seats = list.map(self.seats, function(seat): string
+			return seat.slug
+		end),
+		models = self.models,
+		points = self.points,
+		book = self.book,
+		files = self.files,
+		looking = self.looking,
+		conversation = self.conversation,
+	})
+	for purpose, spent in said.spent do
+		add_spent(self, purpose, spent)
+	end
+	keep_looks(self, request.label, said.made.looked or {}, said.shown)
+	return said.value, said.made
 end
 
 --- Asks a model for a structured value. Every failure is raised.
 function app.ask_model_or_raise(self: App, request: ModelRequest): (Values, Made)
 	local began = clock.unix()
-	local persona = request.persona
+	local persona, turn = request.persona, request.turn
+	if self.params.spread and persona ~= nil and turn ~= nil then
+		return ask_apart(self, request, persona, turn)
+	end
 	local looker = if persona
 			and self.looking
 			and request.looks
@@ -291,7 +334,7 @@ function app.ask_model_or_raise(self: App, request: ModelRequest): (Values, Made
 	count_tokens(self, request.purpose, reply)
 	local made: Made = { model = reply.model, latencySeconds = math.round((clock.unix() - began) * 1000) / 1000 }
 	if looker ~= nil then
-		keep_looks(self, request.label, looker)
+		keep_looks(self, request.label, looker.looks, looker.lines)
 		made.looked = if #looker.looks > 0 then json.array(table.clone(looker.looks)) else nil
 	end
 	if reply.value == nil then

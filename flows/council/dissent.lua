@@ -24,7 +24,8 @@ type Reply = { value: app.Values?, made: app.Made? }
 --- What came of a review.
 export type Review = { reports: { session.Point }, carried: { session.Point }, holes: { mend.Found } }
 
-local function ask(self: app.App, persona: personas.Persona, position: agreement.Position, made: session.Decision): (app.Values?, app.Made?)
+--- Returns what a persona is asked that reviews an answer.
+function dissent.request(self: app.App, persona: personas.Persona, position: agreement.Position, made: session.Decision): app.ModelRequest
 	local is_small = app.is_small(self, persona)
 	local vars: app.Values = if is_small then small.case_vars(self) else {}
 	vars.decision, vars.option = made.decision.text, app.option_text(self, made.option)
@@ -41,7 +42,7 @@ local function ask(self: app.App, persona: personas.Persona, position: agreement
 		order = { "hole", "dissents", "report", "would_convince" }
 		members.hole, members.dissents = shape.text(0), { type = "boolean" }
 	end
-	return app.ask_model(self, {
+	return {
 		prompt = "minority",
 		vars = vars,
 		schema = shape.object(order, members),
@@ -50,7 +51,8 @@ local function ask(self: app.App, persona: personas.Persona, position: agreement
 		purpose = "council",
 		small = is_small,
 		looks = true,
-	})
+		turn = { kind = "review", position = position, made = made },
+	}
 end
 
 --- Returns who reviews an answer, and where they stand.
@@ -78,7 +80,7 @@ function dissent.review(self: app.App, last: agreement.Measure, made: session.De
 		local position = asked[persona.name]
 		if position ~= nil then
 			branches[persona.slug] = function(): Reply
-				local value, by = ask(self, persona, position, made)
+				local value, by = app.ask_model(self, dissent.request(self, persona, position, made))
 				return { value = value, made = by }
 			end
 		end

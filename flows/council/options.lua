@@ -52,6 +52,11 @@ options.PARAMS = {
 		help = "Spend the same tokens on one model without a council, ask it once plainly, too, and have all judged blind",
 	},
 	judge = { type = "string", help = "The model that judges [default: the run's model]" },
+	spread = {
+		type = "boolean",
+		default = false,
+		help = "Let each member speak in a run of its own: with a store, on whichever worker is free",
+	},
 	save = { type = "string", help = "Write the session to this file, .json or .yaml, or the decision, .md" },
 } :: { [string]: nietz.Param }
 

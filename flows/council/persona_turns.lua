@@ -201,33 +201,40 @@ local function large_vars(self: app.App, persona: personas.Persona, first: boole
 	}
 end
 
+--- Returns what a persona is asked in a cycle, when it has heard the points in `seen`.
+function persona_turns.request(self: app.App, persona: personas.Persona, seen: { round.Point }): app.ModelRequest
+	local is_small = app.is_small(self, persona)
+	local ids: { string } = {}
+	-- A large mind's are the same for all: whoever answers a point of their own is told so.
+	local heard_points: { round.Point } = if is_small or #seen == 0 then seen else self.points :: { any }
+	for _, point in heard_points do
+		if not is_small or point.by ~= persona.name then
+			table.insert(ids, point.id)
+		end
+	end
+	return {
+		prompt = "position",
+		vars = if is_small then small_vars(self, persona, seen) else large_vars(self, persona, #seen == 0),
+		schema = reply_schema(self, ids, is_small),
+		check = function(value: app.Values): string?
+			local fault = persona_turns.check_reply(self, value, persona.name, is_small)
+			return fault or (if is_small then nil else office_fault(self, value, persona))
+		end,
+		persona = persona,
+		label = persona.name,
+		purpose = "council",
+		temperature = persona.temperature or 0.7,
+		small = is_small,
+		looks = true,
+		turn = { kind = "position", seen = seen },
+	}
+end
+
 --- Returns the function that asks a persona in a cycle; its whole reply is also put into `heard`.
 function persona_turns.speaker(self: app.App, heard: { [string]: Reply }): round.Speak
 	return function(persona: round.Voice, seen: { round.Point }, _ids: { string }, _must: boolean): ({ string }?, { string }?)
 		local is_small = app.is_small(self, persona)
-		local ids: { string } = {}
-		-- A large mind's are the same for all: whoever answers a point of their own is told so.
-		local heard_points: { round.Point } = if is_small or #seen == 0 then seen else self.points :: { any }
-		for _, point in heard_points do
-			if not is_small or point.by ~= persona.name then
-				table.insert(ids, point.id)
-			end
-		end
-		local value, made = app.ask_model(self, {
-			prompt = "position",
-			vars = if is_small then small_vars(self, persona, seen) else large_vars(self, persona, #seen == 0),
-			schema = reply_schema(self, ids, is_small),
-			check = function(value: app.Values): string?
-				local fault = persona_turns.check_reply(self, value, persona.name, is_small)
-				return fault or (if is_small then nil else office_fault(self, value, persona))
-			end,
-			persona = persona,
-			label = persona.name,
-			purpose = "council",
-			temperature = persona.temperature or 0.7,
-			small = is_small,
-			looks = true,
-		})
+		local value, made = app.ask_model(self, persona_turns.request(self, persona, seen))
 		if value == nil then
 			return nil, nil
 		end

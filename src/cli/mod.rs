@@ -60,6 +60,8 @@ mod variables;
 mod verify;
 mod view;
 #[cfg(feature = "postgres")]
+mod whereabouts;
+#[cfg(feature = "postgres")]
 mod worker;
 mod r#where;
 

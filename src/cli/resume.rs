@@ -9,7 +9,13 @@ use crate::cli::grants::{GrantArgs, ReadArgs};
 #[cfg(feature = "postgres")]
 use crate::cli::output;
 use crate::cli::start;
+#[cfg(feature = "postgres")]
+use crate::cli::whereabouts;
 use crate::error::{Code, Exit, Failure, Result};
+#[cfg(feature = "postgres")]
+use crate::model::event::EndStatus;
+#[cfg(feature = "postgres")]
+use crate::model::permission::Permission;
 use crate::run::live::NewRun;
 use crate::run::live::ResumeTerms;
 use crate::run::machine::Machine;
@@ -130,5 +136,12 @@ fn resume(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
             (session, ResumeTerms::Given(Box::new(NewRun { grants, budget, ..begin })), args.front.or(front))
         }
     };
+    #[cfg(feature = "postgres")]
+    if machine.team().server().is_some()
+        && session.flow.manifest.permissions.declares(Permission::Git)
+        && history.end.as_ref().is_none_or(|end| end.status != EndStatus::Done)
+    {
+        whereabouts::check(machine, &id)?;
+    }
     start::resume(machine, session, locked, (history, tail), (open, terms), &front)
 }

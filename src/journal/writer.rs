@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::error::{Code, Failure, Result};
-use crate::journal::fault_injection::{InjectedFault, kill_this_process};
+use crate::journal::fault_injection::{InjectedFault, kill_this_process, stop_this_process};
 use crate::journal::journal_file::JournalFile;
 use crate::journal::line_store::{Ending, LineStore};
 use crate::journal::lines::{JournalLine, Record, TextRecord, VERSION};
@@ -220,6 +220,9 @@ impl JournalWriter {
         if self.length + self.buffer.len() as u64 > MAX_BYTES {
             let message = format!("{} would become larger than {} MB", self.store.name(), MAX_BYTES >> 20);
             return Err(Failure::new(Code::DiskFailed, message).hint("begin a new run"));
+        }
+        if self.fault == Some(InjectedFault::StopBefore(seq)) {
+            stop_this_process();
         }
         if !take(&mut *self.store, seq, &self.buffer)? {
             return Ok(false);

@@ -40,6 +40,12 @@ fn pack(located: &ResolvedFlow) -> Option<String> {
     located.tree.seal().map(|seal| seal.pack.clone())
 }
 
+/// Returns the name of a flow, and that of its command, if one stands behind it: `poll vote`.
+pub(crate) fn named(wanted: &str) -> (&str, Option<&str>) {
+    let wanted = wanted.trim();
+    wanted.split_once(' ').map_or((wanted, None), |(flow, command)| (flow, Some(command.trim_start())))
+}
+
 /// Finds the flow of a child by its name.
 ///
 /// # Errors

@@ -488,6 +488,11 @@ fn record_end(
         void: Vec::new(),
         more: serde_json::Map::new(),
     });
+    // Whoever has lost the run tells of no end: that is another one's to tell.
+    let (status, result, failure, verdict) = match &closed {
+        Err(lost) if lost.code == Code::RunTaken => (EndStatus::Failed, None, Some(lost.clone()), None),
+        _ => (status, result, failure, verdict),
+    };
     if status == EndStatus::Done && gate.only_replayed() {
         front_end.show(&Event::Notice { text: "this run was done already; nothing was done again".to_owned() });
     }
@@ -504,9 +509,6 @@ fn record_end(
     // A run whose end cannot be written can be resumed from what is recorded; its own failure was shown above.
     match (closed, failure) {
         (Err(failure), None) => (Err(failure), None),
-        (Err(failure), Some(shown)) if failure.code != shown.code && failure.code == Code::RunTaken => {
-            (Err(failure), None)
-        }
         (Ok(Closed::Written(end)), _) => (Ok(exit), Some(*end)),
         (Ok(Closed::Answered), _) => {
             let text = "it was answered meanwhile, and can go on: nietz resume".to_owned();

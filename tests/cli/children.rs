@@ -115,7 +115,7 @@ fn check_chains(env: &Env, result: &Value) {
 }
 
 /// The processes of children below a process, and below what had them.
-fn children(pid: u32) -> Vec<u32> {
+pub(crate) fn children(pid: u32) -> Vec<u32> {
     let printed = Command::new("pgrep").args(["-P", &pid.to_string()]).output().expect("it is on every Debian");
     String::from_utf8_lossy(&printed.stdout).lines().filter_map(|line| line.parse().ok()).collect()
 }
@@ -126,7 +126,7 @@ fn kill(pids: &[u32]) {
     }
 }
 
-fn are_gone(pids: &[u32]) -> bool {
+pub(crate) fn are_gone(pids: &[u32]) -> bool {
     pids.iter().all(|pid| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.is_empty() || stat.contains(") Z ")

@@ -14,6 +14,7 @@ mod look;
 pub(crate) mod model;
 mod rules;
 mod seats;
+pub(crate) mod spread;
 mod strict;
 pub(crate) mod table;
 mod worth;

@@ -18,7 +18,7 @@ pub(super) struct Table {
 }
 
 /// A small mind, and a large one.
-pub(super) const SMALL: &str = "openai/test-1.5b";
+pub(crate) const SMALL: &str = "openai/test-1.5b";
 pub(super) const LARGE: &str = "openai/test";
 
 impl Table {

@@ -2,12 +2,14 @@
 
 mod answers;
 mod aside;
+mod asked;
 mod budget;
 mod cassettes;
 mod chain;
 mod children;
 mod clocks;
 mod documents;
+mod exported;
 mod histories;
 mod history;
 mod hosts;
@@ -20,9 +22,12 @@ mod rights;
 mod runs;
 mod schema;
 mod secrets;
+mod spread;
+mod stopped;
 mod telling;
 mod versions;
 mod walk;
+mod whereabouts;
 mod workers;
 
 use crate::support::postgres::Session;

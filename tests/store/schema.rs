@@ -34,7 +34,8 @@ fn migrating_makes_what_the_scripts_say_once() {
     assert_eq!(dump(&made), dump(&reference));
     let what = "SELECT string_agg(number || name || oldest, ',' ORDER BY number), (SELECT max(version || way) FROM nietz.engine) FROM nietz.migration";
     assert_eq!(made.session().get(what), reference.session().get(what));
-    on(&made, Env::new()).nietz(["store", "check"]).go().exits(0);
+    let checked = on(&made, Env::new()).nietz(["store", "check"]).go().exits(0).stdout;
+    assert!(checked.contains("pgmq 1.12.0 (script)"), "the queue's version is named: {checked}");
     made.session().get("UPDATE nietz.engine SET version = '1.99.0'");
     let refused = on(&made, Env::new()).nietz(["store", "check"]).go();
     assert!(refused.code != Some(0) && refused.stderr.contains("store-version"), "{refused:?}");

@@ -107,15 +107,16 @@ fn budget(machine: &Machine, session: &Session, request: &ChildRequest) -> Budge
 
 fn new_run(machine: &Machine, request: &ChildRequest) -> Result<(Session, NewRun)> {
     let terms = request.terms.clone();
-    let session = Session::load(machine, children::find(machine, &request.flow, terms.pack.as_deref())?)?;
-    let own = session.flow.command(None)?;
+    let (flow, command) = children::named(&request.flow);
+    let session = Session::load(machine, children::find(machine, flow, terms.pack.as_deref())?)?;
+    let own = session.flow.command(command)?;
     if own.reads_only {
         return Err(Failure::new(Code::Usage, format!("{} only looks, and leaves no run", request.flow)));
     }
     let mut params = params::given(own, &request.params)?;
     named::take_all(machine, &session.flow, own, &mut params)?;
     let begin = NewRun {
-        command: None,
+        command: command.map(str::to_owned),
         params,
         origins: Vec::new(),
         files: Vec::new(),

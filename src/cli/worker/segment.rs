@@ -95,7 +95,7 @@ impl Segment {
                 return None;
             }
             Ok(false) => {
-                let state = self.server.state(self.taken.claim).unwrap_or_else(|failure| failure.to_string());
+                let state = self.state().unwrap_or_else(|failure| failure.to_string());
                 // It has just come to its end, and says so by itself.
                 if matches!(state.as_str(), "done" | "failed" | "waiting") {
                     return None;
@@ -118,6 +118,17 @@ impl Segment {
         Some(format!("{name}: ended here: {why}"))
     }
 
+    /// Returns what the store says of the run: `held`, what became of it here, or `fenced` where that is another one's doing.
+    fn state(&self) -> Result<String> {
+        let state = self.server.state(self.taken.claim)?;
+        if state == "held" {
+            return Ok(state);
+        }
+        let found = self.server.find(&self.taken.name)?;
+        let is_own = found.is_none_or(|run| run.claim == self.taken.claim.claim);
+        Ok(if is_own { state } else { "fenced".to_owned() })
+    }
+
     /// Asks the process to end at its next line, or ends it.
     pub(super) fn stop(&mut self, at_once: bool) {
         self.stopping = true;
@@ -129,7 +140,7 @@ impl Segment {
         if let Some(why) = &self.lost {
             return SegmentEnd::Left(format!("left: {why}"));
         }
-        let state = match self.server.state(self.taken.claim) {
+        let state = match self.state() {
             Ok(state) => state,
             Err(failure) => return SegmentEnd::Left(format!("left, and the store does not say how: {failure}")),
         };

@@ -41,6 +41,15 @@ impl Repository {
         Ok(remains)
     }
 
+    /// Returns the branches of a run.
+    ///
+    /// # Errors
+    ///
+    /// `git-missing` without a repository, `git-failed` if git fails.
+    pub fn branches_of(&self, run: &str) -> Result<Vec<String>> {
+        Ok(self.for_new_request().remains(run)?.branches)
+    }
+
     /// Removes a worktree of another run, with what is not committed there. Returns whether it was there.
     pub(super) fn discard(&self, run: &str, name: &str) -> Result<bool> {
         check_run(run)?;

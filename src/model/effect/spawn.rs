@@ -10,7 +10,7 @@ use crate::model::redact::Cleaner;
 /// What a flow asks of another one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spawn {
-    /// The flow's name.
+    /// The flow's name, with a command of its behind it, if it is not the flow itself: `poll vote`.
     pub flow: String,
     pub params: Map<String, Value>,
     pub options: SpawnOptions,

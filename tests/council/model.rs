@@ -29,7 +29,7 @@ pub(crate) struct Brain {
     /// Which options the moderator says are one.
     pub(crate) alike: fn(prompt: &str) -> Value,
     /// Where its first reader stumbles.
-    pub(super) stumbles: Vec<Value>,
+    pub(crate) stumbles: Vec<Value>,
     /// How the moderator mends the answer: by the prompt, and the ids of what is to be settled.
     pub(crate) mend: fn(prompt: &str, ids: &[&str]) -> Value,
     /// Whether a council is worth it.

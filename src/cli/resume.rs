@@ -12,10 +12,6 @@ use crate::cli::start;
 #[cfg(feature = "postgres")]
 use crate::cli::whereabouts;
 use crate::error::{Code, Exit, Failure, Result};
-#[cfg(feature = "postgres")]
-use crate::model::event::EndStatus;
-#[cfg(feature = "postgres")]
-use crate::model::permission::Permission;
 use crate::run::live::NewRun;
 use crate::run::live::ResumeTerms;
 use crate::run::machine::Machine;
@@ -108,6 +104,11 @@ fn resume(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
         output::line(format!("queued: {id}"))?;
         return Ok(Exit::Done);
     }
+    // Before anybody is told that it goes on here.
+    #[cfg(feature = "postgres")]
+    if machine.team().server().is_some() {
+        whereabouts::check(machine, &id)?;
+    }
     let locked = runs.lock(&id)?;
     let (history, tail) = locked.read_history(args.whole)?;
     let Some(open) = history.first.as_deref().cloned() else {
@@ -136,12 +137,5 @@ fn resume(machine: &Machine, args: ResumeArgs) -> Result<Exit> {
             (session, ResumeTerms::Given(Box::new(NewRun { grants, budget, ..begin })), args.front.or(front))
         }
     };
-    #[cfg(feature = "postgres")]
-    if machine.team().server().is_some()
-        && session.flow.manifest.permissions.declares(Permission::Git)
-        && history.end.as_ref().is_none_or(|end| end.status != EndStatus::Done)
-    {
-        whereabouts::check(machine, &id)?;
-    }
     start::resume(machine, session, locked, (history, tail), (open, terms), &front)
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::error::{Code, Failure, Result};
 use crate::host::git::Repository;
+use crate::model::event::EndStatus;
 use crate::model::text::line;
 use crate::report::RunHistory;
 use crate::run::machine::Machine;
@@ -14,8 +15,15 @@ use crate::run::machine::Machine;
 ///
 /// `git-failed` if a branch of the run is not in the repository that is worked for, and those of git.
 pub(super) fn check(machine: &Machine, run: &str) -> Result<()> {
-    let wanted = branches(&RunHistory::read(&machine.runs().journal(run)?)?);
-    if wanted.is_empty() {
+    let journal = machine.runs().journal(run)?;
+    // Few runs have any, and most journals need not be read for that.
+    let text = std::fs::read(&journal).map_err(|error| Failure::io(&journal, "read", &error))?;
+    if memchr::memmem::find(&text, br#""op":"branch""#).is_none() {
+        return Ok(());
+    }
+    let history = RunHistory::read(&journal)?;
+    let wanted = branches(&history);
+    if wanted.is_empty() || history.status == EndStatus::Done.name() {
         return Ok(());
     }
     let top = machine.repository().0;

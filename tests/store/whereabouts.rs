@@ -13,7 +13,7 @@ return nietz.flow { name = "works", summary = "Works on a branch", host_api = 2,
   run = function(ctx)
     local name = "nietz/" .. ctx.run
     git.branch(name, git.head().commit)
-    local tree = git.worktree("w", name)
+    local tree = git.worktree({ name = "w", branch = name })
     tree:write("a.txt", "tea\n")
     local first = tree:commit("first").commit
     ui.ask { id = "go", prompt = "Go on?" }
@@ -43,6 +43,7 @@ fn a_run_with_branches_goes_on_where_they_are_and_is_refused_elsewhere() {
         assert!(refused.stderr.contains(part) || refused.stdout.contains(part), "{part}: {refused:?}");
     }
     assert_eq!(team.ask(lines), before, "nothing of it was done");
+    assert_eq!(status(&team.database, "r1"), "waiting", "and it waits as before");
 
     // A worker there leaves it to others; in the end people see why.
     other.nietz(["answer", "r1", "yes"]).go().exits(0);

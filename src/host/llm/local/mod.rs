@@ -7,7 +7,7 @@
 //!
 //! In the parent: [`catalogue`] and [`weights`] fetch the file, [`adapter`] talks to the child.
 //! In the child: [`child`] serves, `engine` generates, with `prompt` → `vocabulary` (`bpe`) → `transformer`
-//! (`quantized`, `dot`, `block`) → `sample`, and `grammar` holds a reply to its schema.
+//! (`quantized`, `dot`, `wide`, `block`, `exponential`) → `sample`, and `grammar` holds a reply to its schema.
 
 pub(crate) mod adapter;
 mod block;
@@ -16,6 +16,7 @@ pub(crate) mod catalogue;
 pub(crate) mod child;
 mod dot;
 mod engine;
+mod exponential;
 pub(crate) mod all_models;
 mod gguf;
 mod grammar;
@@ -29,6 +30,8 @@ mod tests;
 mod transformer;
 mod vocabulary;
 pub(crate) mod weights;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 use crate::error::{Code, Failure};
 

@@ -3,9 +3,9 @@
 //! It does three things that ready-made implementations do not: the embeddings stay quantized (0.9 GB less), a prompt
 //! reuses what it shares with an earlier prompt, and a pass can be stopped between layers.
 //!
-//! The same seed must give the same text, whatever was cached. So each token's numbers are computed in the same order
-//! whether the token is computed alone or among others, and a prompt is computed in chunks of [`CHUNK`] tokens, of
-//! which only whole ones are kept for the next prompt.
+//! The same seed must give the same text, whatever was cached. So a prompt is computed in chunks of [`CHUNK`] tokens that
+//! begin at the same places, of which only whole ones are kept for the next prompt: what is kept is what would be
+//! computed again.
 //!
 //! A flow alternates between conversations (a persona, a judge, a score), whose prompts grow. So the last [`KEPT`]
 //! conversations are kept, and a prompt continues the one with which it shares the most tokens.
@@ -14,6 +14,7 @@ use rayon::prelude::*;
 
 use super::dot::Kernels;
 use super::engine_failure;
+use super::exponential;
 use super::gguf::Gguf;
 use super::quantized::{Matrix, QuantizedRows};
 use crate::error::Result;
@@ -297,9 +298,9 @@ impl Transformer {
                 QuantizedRows::new(&norm(&x, &layer.feed_norm, self.epsilon), &[&layer.gate.weight, &layer.up.weight]);
             let mut fed = layer.gate.forward(&normed);
             let up = layer.up.forward(&normed);
-            fed.par_chunks_mut(SHARE).zip(up.par_chunks(SHARE)).for_each(|(fed, up)| {
-                fed.iter_mut().zip(up).for_each(|(fed, up)| *fed = *fed / (1.0 + (-*fed).exp()) * up);
-            });
+            let kernels = Kernels::detect();
+            let shares = fed.par_chunks_mut(SHARE).zip(up.par_chunks(SHARE));
+            shares.for_each(|(fed, up)| exponential::gate(kernels, fed, up));
             add(&mut x, &layer.down.forward(&QuantizedRows::new(&fed, &[&layer.down.weight])));
         }
         if !wants_logits {
@@ -337,7 +338,7 @@ impl Transformer {
                 let seen = (start + row + 1) * width;
                 let mut weights: Vec<f32> =
                     cache.keys[..seen].chunks_exact(width).map(|key| kernels.floats(query, key) * scale).collect();
-                softmax(&mut weights);
+                exponential::softmax(kernels, &mut weights);
                 for (weight, value) in weights.iter().zip(cache.values.chunks_exact(width)) {
                     kernels.add(mixed, value, *weight);
                 }
@@ -362,14 +363,6 @@ fn norm(x: &[f32], weight: &[f32], epsilon: f32) -> Vec<f32> {
         normed.extend(row.iter().zip(weight).map(|(x, weight)| x / size * weight));
     }
     normed
-}
-
-/// Turns scores into weights that add up to 1.
-fn softmax(scores: &mut [f32]) {
-    let max = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    scores.iter_mut().for_each(|score| *score = (*score - max).exp());
-    let sum: f32 = scores.iter().sum();
-    scores.iter_mut().for_each(|score| *score /= sum);
 }
 
 /// Rotary position embedding: rotates pairs of numbers by their position. Llama's files pair neighbours, qwen2's halves.

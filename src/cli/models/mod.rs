@@ -61,7 +61,13 @@ fn overview(machine: &Machine, as_json: bool) -> Result<Exit> {
     for row in rows {
         if as_json {
             let (model, chosen) = (&row.model, &row.chosen);
-            let told = json!({ "provider": row.provider, "model": model, "key": key_text(&row.key), "chosen": chosen });
+            #[cfg_attr(not(feature = "local"), expect(unused_mut, reason = "the engine of local models stands there"))]
+            let mut told =
+                json!({ "provider": row.provider, "model": model, "key": key_text(&row.key), "chosen": chosen });
+            #[cfg(feature = "local")]
+            if row.provider == "local" {
+                told["engine"] = crate::run::models::local_engine(machine)?.describe().into();
+            }
             output::json(&told)?;
             continue;
         }
@@ -79,6 +85,8 @@ fn overview(machine: &Machine, as_json: bool) -> Result<Exit> {
     for (alias, choice) in client.aliases() {
         output::line(format!("alias {alias} = {choice}"))?;
     }
+    #[cfg(feature = "local")]
+    output::line(format!("local models: {}", crate::run::models::local_engine(machine)?.describe()))?;
     let prices = catalogue_as_of();
     output::line(format!(
         "defaults of {DEFAULTS_AS_OF}, prices of {prices}; `nietz models list PROVIDER` shows what one serves now"

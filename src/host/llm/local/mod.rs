@@ -5,11 +5,13 @@
 //! when the child ends, and the number of threads must be set before the process starts.
 //! Nothing here decides *whether* the local model is used; `llm` does that.
 //!
-//! In the parent: [`catalogue`] and [`weights`] fetch the file, [`adapter`] talks to the child.
+//! In the parent: [`catalogue`] and [`weights`] fetch the file of a `local_model`, [`adapter`] talks to the child. Where
+//! llama.cpp's server is installed, [`server`] runs it in the child's place; `attempts` is what both do alike.
 //! In the child: [`child`] serves, `engine` generates, with `prompt` → `vocabulary` (`bpe`) → `transformer`
 //! (`quantized`, `dot`, `wide`, `block`, `exponential`) → `sample`, and `grammar` holds a reply to its schema.
 
 pub(crate) mod adapter;
+mod attempts;
 mod block;
 mod bpe;
 pub(crate) mod catalogue;
@@ -20,10 +22,12 @@ mod exponential;
 pub(crate) mod all_models;
 mod gguf;
 mod grammar;
+mod local_model;
 mod process;
 mod prompt;
 mod quantized;
 mod sample;
+pub(crate) mod server;
 mod settings;
 #[cfg(test)]
 mod tests;

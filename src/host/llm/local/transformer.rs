@@ -22,7 +22,7 @@ use crate::error::Result;
 /// How many tokens of a prompt are computed at once.
 const CHUNK: usize = 64;
 /// The most tokens of a conversation, whatever the model was trained for: its memory grows with it.
-const CONTEXT: usize = 16_384;
+pub(super) const CONTEXT: usize = 16_384;
 /// How many conversations are kept at most.
 const KEPT: usize = 4;
 /// How many tokens the kept conversations may have together, unless one alone has more: 57 kB a token with 1.5 billion
@@ -129,6 +129,30 @@ impl Conversation {
     }
 }
 
+/// The architectures that are known.
+const FAMILIES: [&str; 2] = ["llama", "qwen2"];
+
+/// Returns what of a model the engine does not know, for people; `None` if it knows all.
+pub(super) fn unknown_part(file: &Gguf) -> Option<String> {
+    let family = file.text("general.architecture").unwrap_or("no name");
+    if !FAMILIES.contains(&family) {
+        return Some(format!("its architecture, {family}"));
+    }
+    if file.has_tensor("rope_freqs.weight")
+        || file.text(&format!("{family}.rope.scaling.type")).is_ok_and(|it| it != "none")
+    {
+        return Some("its positions, which are scaled".to_owned());
+    }
+    if file.number(&format!("{family}.expert_count")).is_ok_and(|count| count > 0) {
+        return Some("its experts".to_owned());
+    }
+    if let Some(tensor) = file.unknown_tensor() {
+        return Some(format!("how {tensor} is stored"));
+    }
+    let vocabulary = file.text("tokenizer.ggml.model").unwrap_or("no name");
+    (vocabulary != "gpt2").then(|| format!("its kind of vocabulary, {vocabulary}"))
+}
+
 impl Transformer {
     /// Reads the network. `stop` is checked between layers, since reading may take seconds.
     pub(super) fn read(file: &Gguf, stop: &dyn Fn() -> bool) -> Result<Transformer> {
@@ -187,7 +211,7 @@ impl Transformer {
             width,
             epsilon: file.float(&format!("{family}.attention.layer_norm_rms_epsilon"))?,
             rope: Rope { base: file.float(&format!("{family}.rope.freq_base"))?, interleaved },
-            context: file.number(&format!("{family}.context_length"))?.min(CONTEXT),
+            context: file.context()?.min(CONTEXT),
             conversations: Vec::new(),
         })
     }

@@ -134,7 +134,7 @@ fn schemas_and_tools_are_asked_for_in_the_words_of_the_built_in_engine_and_held(
     assert!(
         request["prompt"]
             .as_str()
-            .is_some_and(|prompt| prompt.contains("Answer in JSON by this schema: {"))
+            .is_some_and(|prompt| prompt.contains(r#"Answer in JSON, like this: {"size": "S" | "M" | "L"}"#))
     );
     assert_eq!(request["json_schema"]["properties"]["size"]["enum"], json!(["S", "M", "L"]));
     assert_eq!(request["json_schema"]["additionalProperties"], false, "bounded as there");
@@ -268,6 +268,22 @@ fn everybody_can_ask_which_engine_is_used_and_why_and_switch_it() {
     );
     let wrong = env.nietz(["models"]).var("NIETZ_LOCAL_ENGINE", "fast").go().exits(1);
     assert!(wrong.stderr.contains("write auto, built-in, llama-server or none"), "{wrong:?}");
+}
+
+#[test]
+fn what_is_kept_of_prompts_is_told_and_removed() {
+    let env = without_server();
+    let told = |env: &Env| env.nietz(["models"]).go().exits(0).stdout;
+    assert!(!told(&env).contains("beginnings of prompts"));
+    let folder = env.home().join("models/prefixes");
+    std::fs::create_dir_all(&folder).expect("the home can be written");
+    std::fs::write(folder.join("0000.kv"), vec![0; 2_500_000]).expect("writable");
+    let line = "; beginnings of prompts: 3 of at most 200 MB (`nietz models remove --prefixes`)";
+    assert!(told(&env).contains(line), "{}", told(&env));
+    let removed = env.nietz(["models", "remove", "--prefixes"]).go().exits(0).stdout;
+    assert_eq!(removed, "3 MB of kept beginnings of prompts removed\n");
+    assert!(!told(&env).contains("beginnings of prompts") && !folder.join("0000.kv").exists());
+    env.nietz(["models", "remove"]).go().exits(2);
 }
 
 #[test]

@@ -35,10 +35,14 @@ enum ModelsVerb {
     Pull {
         model: Option<String>,
     },
-    /// Remove a local model from this machine
+    /// Remove a local model from this machine, or the beginnings of prompts that are kept for all of them
     #[cfg(feature = "local")]
     Remove {
-        model: String,
+        #[arg(required_unless_present = "prefixes", conflicts_with = "prefixes")]
+        model: Option<String>,
+        /// Remove the kept beginnings of prompts; they are computed again
+        #[arg(long)]
+        prefixes: bool,
     },
 }
 
@@ -50,7 +54,9 @@ pub(super) fn run(machine: &Machine, args: &ModelsArgs) -> Result<Exit> {
         #[cfg(feature = "local")]
         Some(ModelsVerb::Pull { model }) => local::pull(machine, model.as_deref()),
         #[cfg(feature = "local")]
-        Some(ModelsVerb::Remove { model }) => local::remove(machine, model),
+        Some(ModelsVerb::Remove { model: Some(model), .. }) => local::remove(machine, model),
+        #[cfg(feature = "local")]
+        Some(ModelsVerb::Remove { model: None, .. }) => local::remove_prefixes(machine),
     }
 }
 
@@ -86,7 +92,11 @@ fn overview(machine: &Machine, as_json: bool) -> Result<Exit> {
         output::line(format!("alias {alias} = {choice}"))?;
     }
     #[cfg(feature = "local")]
-    output::line(format!("local models: {}", crate::run::models::local_engine(machine)?.describe()))?;
+    output::line(format!(
+        "local models: {}{}",
+        crate::run::models::local_engine(machine)?.describe(),
+        local::kept(machine)
+    ))?;
     let prices = catalogue_as_of();
     output::line(format!(
         "defaults of {DEFAULTS_AS_OF}, prices of {prices}; `nietz models list PROVIDER` shows what one serves now"

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::attempts;
 use super::gguf::Gguf;
 use super::grammar::{Grammars, Guide};
+use super::prefixes::{Place, Prefixes};
 use super::prompt::ChatTemplate;
 use super::sample::{Sampler, discourage};
 use super::transformer::Transformer;
@@ -21,6 +22,8 @@ pub(super) struct Engine {
     vocabulary: Vocabulary,
     template: ChatTemplate,
     grammars: Grammars,
+    /// The kept beginnings of prompts, if there is a folder for them.
+    prefixes: Option<Prefixes>,
 }
 
 /// The progress of a reply.
@@ -48,13 +51,24 @@ struct GeneratedText {
 }
 
 impl Engine {
-    pub(super) fn load(model: &str, path: &Path, stop: &dyn Fn() -> bool) -> Result<Engine> {
+    /// Loads the weights at `path`. Beginnings of prompts are kept at `place`, if there is one.
+    pub(super) fn load(model: &str, path: &Path, place: Option<&Place>, stop: &dyn Fn() -> bool) -> Result<Engine> {
         let file = Gguf::open(path)?;
         let vocabulary = Vocabulary::read(&file)?;
         let template = ChatTemplate::new(file.text("tokenizer.chat_template")?)?;
         let grammars = Grammars::new(vocabulary.env());
         let transformer = Transformer::read(&file, stop)?;
-        Ok(Engine { model: model.to_owned(), transformer, vocabulary, template, grammars })
+        // Where the files cannot be looked at, nothing is kept.
+        let prefixes = place.and_then(|place| Prefixes::new(place, path, file.header()).ok());
+        Ok(Engine { model: model.to_owned(), transformer, vocabulary, template, grammars, prefixes })
+    }
+
+    /// Waits until all that is to be kept of prompts is on disk.
+    #[cfg(test)]
+    pub(super) fn finish(&mut self) {
+        if let Some(prefixes) = &mut self.prefixes {
+            prefixes.finish();
+        }
     }
 
     /// Answers one request; `None` if `stop` ended it. `seed` counts where the request has none.
@@ -66,8 +80,11 @@ impl Engine {
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<ChatReply>> {
         attempts::refuse_options(request)?;
-        let prompt = self.template.encode(request, &self.vocabulary)?;
+        let (prompt, stable) = self.template.encode(request, &self.vocabulary)?;
         let max_tokens = attempts::room(request, &self.model, prompt.len(), self.transformer.context)?;
+        if let Some(prefixes) = &mut self.prefixes {
+            prefixes.restore(&prompt, stable, &mut self.transformer);
+        }
         let mut usage = Usage { input: prompt.len() as u64, ..Usage::default() };
         let task = GenerationTask { request, prompt, max_tokens, stop };
         let seed = request.seed.unwrap_or(seed);
@@ -106,6 +123,9 @@ impl Engine {
         else {
             return Ok(None);
         };
+        if let Some(prefixes) = &mut self.prefixes {
+            prefixes.keep(&self.transformer);
+        }
         let mut output: Vec<u32> = Vec::new();
         let mut text = String::new();
         // What is a reply in a fixed form does not end before its form does.

@@ -92,6 +92,11 @@ impl Gguf {
         Ok(Gguf { metadata, tensors, data, map })
     }
 
+    /// Returns the bytes before the tensors' data: the metadata, with the vocabulary, and where and how tensors are stored.
+    pub(super) fn header(&self) -> &[u8] {
+        self.map.get(..self.data).unwrap_or_default()
+    }
+
     fn value(&self, key: &str) -> Result<&MetadataValue> {
         self.metadata.get(key).ok_or_else(|| engine_failure(format!("the model file has no {key}")))
     }

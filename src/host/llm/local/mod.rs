@@ -7,8 +7,9 @@
 //!
 //! In the parent: [`catalogue`] and [`weights`] fetch the file of a `local_model`, [`adapter`] talks to the child. Where
 //! llama.cpp's server is installed, [`server`] runs it in the child's place; `attempts` is what both do alike.
-//! In the child: [`child`] serves, `engine` generates, with `prompt` → `vocabulary` (`bpe`) → `transformer`
-//! (`quantized`, `dot`, `wide`, `block`, `exponential`) → `sample`, and `grammar` holds a reply to its schema.
+//! In the child: [`child`] serves, `engine` generates, with `prompt` (`shape`) → `vocabulary` (`bpe`) → `transformer`
+//! (`quantized`, `dot`, `wide`, `block`, `exponential`) → `sample`, and `grammar` holds a reply to its schema;
+//! `prefixes` keeps beginnings of prompts on disk.
 
 pub(crate) mod adapter;
 mod attempts;
@@ -23,12 +24,14 @@ pub(crate) mod all_models;
 mod gguf;
 mod grammar;
 mod local_model;
+pub(crate) mod prefixes;
 mod process;
 mod prompt;
 mod quantized;
 mod sample;
 pub(crate) mod server;
 mod settings;
+mod shape;
 #[cfg(test)]
 mod tests;
 mod transformer;

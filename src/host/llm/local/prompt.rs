@@ -8,6 +8,7 @@ use minijinja::{Environment, context, syntax::SyntaxConfig};
 use serde_json::{Value, json};
 
 use super::engine_failure;
+use super::shape;
 use super::vocabulary::Vocabulary;
 use crate::error::Result;
 use crate::model::chat::{ChatRequest, Message, Role, ToolCall};
@@ -33,7 +34,9 @@ impl ChatTemplate {
         Ok(ChatTemplate { environment })
     }
 
-    pub(super) fn encode(&self, request: &ChatRequest, vocabulary: &Vocabulary) -> Result<Vec<u32>> {
+    /// Returns the tokens of a request's prompt, and how many of them are the template's beginning and the system prompt, which
+    /// come again in other requests.
+    pub(super) fn encode(&self, request: &ChatRequest, vocabulary: &Vocabulary) -> Result<(Vec<u32>, usize)> {
         let messages = messages(request);
         let turn = |(nth, (role, _)): (usize, &(&str, String))| {
             context! { role => *role, content => format!("{MARK}{nth}{MARK}") }
@@ -42,15 +45,18 @@ impl ChatTemplate {
         let template = self.environment.get_template("chat").map_err(engine_failure)?;
         let rendered =
             template.render(context! { messages => turns, add_generation_prompt => true }).map_err(engine_failure)?;
-        let mut tokens = Vec::new();
+        let (mut tokens, mut stable) = (Vec::new(), 0);
         for (nth, piece) in rendered.split(MARK).enumerate() {
             match (nth % 2, piece.parse::<usize>().ok().and_then(|number| messages.get(number))) {
                 (1, Some((_, text))) => vocabulary.encode_plain(text, &mut tokens),
                 (1, None) => return Err(engine_failure("the model's chat template is not usable")),
                 _ => vocabulary.encode_template(piece, &mut tokens),
             }
+            if nth == 1 {
+                stable = tokens.len();
+            }
         }
-        Ok(tokens)
+        Ok((tokens, stable))
     }
 }
 
@@ -74,7 +80,7 @@ pub(super) fn messages(request: &ChatRequest) -> Vec<(&'static str, String)> {
             last.push_str(&how_to_call(request));
         }
         if let Some(schema) = request.schema.as_ref().filter(|_| !request.wants_tool()) {
-            last.push_str(&format!("\n\nAnswer in JSON by this schema: {schema}"));
+            last.push_str(&format!("\n\nAnswer in JSON, like this: {}", shape::of(schema)));
         }
     }
     messages

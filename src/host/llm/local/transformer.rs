@@ -20,7 +20,7 @@ use super::quantized::{Matrix, QuantizedRows};
 use crate::error::Result;
 
 /// How many tokens of a prompt are computed at once.
-const CHUNK: usize = 64;
+pub(super) const CHUNK: usize = 64;
 /// The most tokens of a conversation, whatever the model was trained for: its memory grows with it.
 pub(super) const CONTEXT: usize = 16_384;
 /// How many conversations are kept at most.
@@ -264,6 +264,39 @@ impl Transformer {
         };
         self.conversations.insert(0, front);
         shared
+    }
+
+    /// Returns how many tokens of a prompt need not be computed again.
+    pub(super) fn known(&self, prompt: &[u32]) -> usize {
+        self.conversations.iter().map(|conversation| conversation.shared_prefix(prompt)).max().unwrap_or(0)
+    }
+
+    /// Returns how many keys and values so many tokens have.
+    pub(super) fn numbers_of(&self, tokens: usize) -> usize {
+        self.layers.len() * self.kv_heads * 2 * tokens * self.width
+    }
+
+    /// Returns the keys and values of tokens that a prompt began with; `None` if they are not known any more.
+    pub(super) fn numbers(&self, tokens: &[u32]) -> Option<Vec<f32>> {
+        let begins = |it: &&Conversation| it.reusable >= tokens.len() && it.tokens.starts_with(tokens);
+        let conversation = self.conversations.iter().find(begins)?;
+        let length = tokens.len() * self.width;
+        let mut numbers = Vec::with_capacity(self.numbers_of(tokens.len()));
+        for cache in conversation.caches.iter().flatten() {
+            numbers.extend_from_slice(&cache.keys[..length]);
+            numbers.extend_from_slice(&cache.values[..length]);
+        }
+        Some(numbers)
+    }
+
+    /// Takes tokens as computed, with as many keys and values as [`numbers_of`](Self::numbers_of) says.
+    pub(super) fn insert(&mut self, tokens: &[u32], numbers: &[f32]) {
+        let mut numbers = numbers.chunks_exact(tokens.len() * self.width);
+        let mut next = || numbers.next().map(<[f32]>::to_vec).unwrap_or_default();
+        let mut head = || KeyValueCache { keys: next(), values: next() };
+        let caches = (0..self.layers.len()).map(|_| (0..self.kv_heads).map(|_| head()).collect()).collect();
+        self.conversations.insert(0, Conversation { caches, tokens: tokens.to_vec(), reusable: tokens.len() });
+        self.evict_conversations();
     }
 
     /// Drops the least recently used conversations that exceed the limits.

@@ -53,6 +53,10 @@ mod mcp;
 #[path = "agents/mod.rs"]
 mod agents;
 
+#[cfg(feature = "local")]
+#[path = "local/mod.rs"]
+mod local;
+
 #[cfg(feature = "postgres")]
 #[path = "store/mod.rs"]
 mod store;

@@ -165,6 +165,10 @@ pub fn main(arguments: Vec<OsString>, environment: impl IntoIterator<Item = (OsS
     match arguments.get(1).and_then(|verb| verb.to_str()) {
         Some(helper::VERB) => return helper::run(&arguments[2..]),
         Some(helper::INNER_VERB) => return helper::become_command(&arguments[2..]),
+        #[cfg(feature = "local")]
+        Some(crate::host::llm::local::server::VERB) => {
+            return crate::host::llm::local::server::become_server(&arguments[2..]);
+        }
         _ => {}
     }
     let environment: Vec<(OsString, OsString)> = environment.into_iter().collect();

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::disk::{self, Links, owner};
 use crate::error::{Code, Failure, Result};
 use crate::host::exec::with_defaults;
-use crate::host::llm::{AGENT, ModelsConfig};
+use crate::host::llm::{AGENT, ModelsConfig, weights_path};
 use crate::host::mcp::ServersConfig;
 use crate::host::notify::NotifyConfig;
 use crate::model::budget::Budget;
@@ -168,9 +168,8 @@ impl Config {
         }
         let means =
             |name: &str| self.models.aliases.get(name).map_or_else(|| name.to_owned(), |choice| choice.model.clone());
-        if project.models.default.as_ref().is_some_and(|name| means(name).trim().starts_with(AGENT)) {
-            return Err(field_failure(path, &text, &["models", "default"], AGENT_OF_PROJECT)
-                .hint("take it out, or name another"));
+        if let Some(why) = project.models.default.as_ref().and_then(|name| users_own(&means(name))) {
+            return Err(field_failure(path, &text, &["models", "default"], why).hint("take it out, or name another"));
         }
         if self.models.default.is_none() {
             self.models.default.clone_from(&project.models.default);
@@ -181,9 +180,9 @@ impl Config {
             if alias.contains('/') || self.models.is_provider(alias.trim()) {
                 return Err(alias_failure(path, &text, &alias));
             }
-            if model.model.trim().starts_with(AGENT) {
+            if let Some(why) = users_own(&model.model) {
                 let place = ["models", "aliases", alias.as_str()];
-                return Err(field_failure(path, &text, &place, AGENT_OF_PROJECT).hint("take it out, or name another"));
+                return Err(field_failure(path, &text, &place, why).hint("take it out, or name another"));
             }
             self.models.aliases.entry(alias).or_insert(model);
         }
@@ -215,7 +214,13 @@ fn field_failure(path: &Path, text: &str, place: &[&str], why: &str) -> Failure 
     Failure::new(Code::ConfigInvalid, format!("{file}:{}:{}: {place}: {why}", at.line, at.column))
 }
 
-const AGENT_OF_PROJECT: &str = "an agent is a program with your own login: no project chooses one";
+/// Returns why no project may choose a model, if only the user may.
+fn users_own(model: &str) -> Option<&'static str> {
+    if model.trim().starts_with(AGENT) {
+        return Some("an agent is a program with your own login: no project chooses one");
+    }
+    weights_path(model).map(|_| "a file of weights is read as it is: no project chooses one")
+}
 
 /// What a project's file cannot say, and why.
 const USERS_ALONE: &[(&[&str], &str)] = &[
@@ -224,6 +229,7 @@ const USERS_ALONE: &[(&[&str], &str)] = &[
         "MCP servers are programs that run, or addresses that data is sent to: only your own config.yaml names them",
     ),
     (&["models", "agents"], "agents are programs with your own login: only your own config.yaml names them"),
+    (&["models", "local"], "an engine is a program that runs: only your own config.yaml names it"),
 ];
 
 /// Refuses what only the user's own file may say, in words of its own.

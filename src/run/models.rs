@@ -5,6 +5,10 @@ use std::rc::Rc;
 
 use crate::error::{Code, Failure, Result, nearest};
 use crate::host::FrontEnd;
+#[cfg(feature = "local")]
+use crate::host::llm::local::server::choice::{Engine, EngineChoice};
+#[cfg(feature = "local")]
+use crate::host::llm::without_keys;
 use crate::host::llm::{Client, ClientSettings};
 use crate::model::choice::{ModelChoice, RunEfforts};
 #[cfg(feature = "local")]
@@ -55,31 +59,47 @@ pub(crate) type FrontEndSlot = Rc<std::cell::OnceCell<Rc<dyn FrontEnd>>>;
 ///
 /// # Errors
 ///
-/// Those of [`ClientSettings::from_environment`] and [`Machine::clock`].
+/// Those of [`ClientSettings::from_environment`], [`Machine::clock`] and of choosing an engine for local models.
 pub(crate) fn listening_client(machine: &Machine, listener: &FrontEndSlot) -> Result<Client> {
     let config = &machine.config.models;
     let settings = ClientSettings::from_environment(&machine.environment, config)?
         .with_stored_keys(&machine.keys, config)
         .on(machine.today()?);
     let client = Client::new(settings).with_redactor(machine.redactor());
-    Ok(with_local(machine, client, listener))
+    with_local(machine, client, listener)
 }
 
 /// Returns the client for all models.
 ///
 /// # Errors
 ///
-/// Those of [`ClientSettings::from_environment`] and [`Machine::clock`].
+/// Those of [`ClientSettings::from_environment`], [`Machine::clock`] and of choosing an engine for local models.
 pub(crate) fn client(machine: &Machine) -> Result<Client> {
     listening_client(machine, &FrontEndSlot::default())
 }
 
+/// Returns which engine runs local models, and why.
+///
+/// # Errors
+///
+/// Those of [`EngineChoice::new`].
 #[cfg(feature = "local")]
-fn with_local(machine: &Machine, client: Client, listener: &FrontEndSlot) -> Client {
+pub(crate) fn local_engine(machine: &Machine) -> Result<EngineChoice> {
+    EngineChoice::new(&machine.environment, &machine.config.models.local)
+}
+
+#[cfg(feature = "local")]
+fn with_local(machine: &Machine, client: Client, listener: &FrontEndSlot) -> Result<Client> {
     use crate::host::llm::local::{adapter, all_models::AllLocalModels, catalogue, weights::Progress};
-    let Some(program) = &machine.program else { return client };
+    let Some(program) = &machine.program else { return Ok(client) };
+    let choice = local_engine(machine)?;
+    if choice.engine == Engine::Off {
+        return Ok(client.without_local(format!("local models are switched off: {}", choice.why)));
+    }
     let mut settings = adapter::EngineSettings::new(&machine.models_folder(), program);
     settings.environment.clone_from(&machine.environment);
+    settings.program_environment = without_keys(&machine.environment, &machine.config.models);
+    settings.engine = choice.engine;
     settings.threads = machine.variable("NIETZ_LOCAL_THREADS").and_then(|count| count.parse().ok());
     let listener = Rc::clone(listener);
     let tell = move |progress: Progress| {
@@ -94,10 +114,10 @@ fn with_local(machine: &Machine, client: Client, listener: &FrontEndSlot) -> Cli
             Progress::Ready => Event::Status { text: String::new() },
         });
     };
-    client.with_local(Box::new(AllLocalModels::new(settings, tell)), catalogue::default().name.clone())
+    Ok(client.with_local(Box::new(AllLocalModels::new(settings, tell)), catalogue::default().name.clone()))
 }
 
 #[cfg(not(feature = "local"))]
-fn with_local(_: &Machine, client: Client, _: &FrontEndSlot) -> Client {
-    client
+fn with_local(_: &Machine, client: Client, _: &FrontEndSlot) -> Result<Client> {
+    Ok(client)
 }

@@ -27,6 +27,7 @@ mod council;
 mod editors;
 mod floor;
 mod lists;
+mod local;
 mod measure;
 mod memory;
 mod profile;
@@ -75,7 +76,7 @@ const SECTIONS: &[(&str, Section)] = &[
     ("runs", runs),
     ("saves", |count| vec![subject::saves(count * 40)]),
     ("council", |count| vec![council::row(count)]),
-    ("local", |count| local(&Subject::new("http://127.0.0.1:1/v1"), count.min(5))),
+    ("local", local::rows),
     ("attempts", |count| attempts::rows(count).into()),
     ("memory", |count| memory::rows(count).into()),
     ("profile", profile::rows),
@@ -125,28 +126,6 @@ fn runs(count: usize) -> Vec<Row> {
     let (ours, floors) = pairs(count, || resume.run(), || subject.floor(&["parse", &resume.journal()]));
     rows.push(Row::ratio("resume over 10,000 effects", &ours, &floors, 3.0));
     rows
-}
-
-/// A reply of a local model, beside the engine's process alone.
-fn local(subject: &Subject, count: usize) -> Vec<Row> {
-    let Some(weights) = subject.weights(std::env::var_os("NIETZ_TEST_MODELS")) else {
-        println!(
-            "skipped: a local model beside its engine; set NIETZ_TEST_MODELS to a folder with {}",
-            subject::WEIGHTS
-        );
-        return Vec::new();
-    };
-    let (ours, floors) = pairs(count, || subject.local(), || subject.floor(&["engine", &weights]));
-    let rate = |costs: &[measure::Cost]| subject::TOKENS as f64 / measure::median_seconds(costs);
-    println!(
-        "a local model: {:.1} tokens/s, its engine alone {:.1} (start and prompt counted)",
-        rate(&ours),
-        rate(&floors)
-    );
-    vec![
-        Row::ratio("a reply of a local model, start included", &ours, &floors, 1.1),
-        Row::memory_ratio("the same, peak memory", &ours, &floors, 1.1),
-    ]
 }
 
 /// The model server, in a process of its own: what it keeps of its calls is nobody else's memory.

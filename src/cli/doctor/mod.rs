@@ -85,6 +85,8 @@ const CHECKS: &[Check] = &[
     places::home,
     model::keys,
     model::model,
+    #[cfg(feature = "local")]
+    model::engine,
     network::authorities,
     network::proxies,
     servers::servers,

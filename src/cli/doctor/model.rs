@@ -63,6 +63,15 @@ pub(super) fn model(machine: &Machine, args: &DoctorArgs) -> Result<Vec<CheckOut
     Ok(findings)
 }
 
+/// Says which engine runs local models, and why.
+#[cfg(feature = "local")]
+pub(super) fn engine(machine: &Machine, _: &DoctorArgs) -> Result<Vec<CheckOutcome>> {
+    Ok(vec![match crate::run::models::local_engine(machine) {
+        Ok(choice) => finding("engine", CheckState::Ok, choice.describe()),
+        Err(failure) => failed("engine", &failure),
+    }])
+}
+
 fn provider(facts: &ProviderFacts) -> Vec<CheckOutcome> {
     let ProviderFacts { name, address, wire, key } = facts;
     let wire = match wire {
@@ -144,8 +153,8 @@ async fn ask(machine: &Machine, client: &Client, name: Option<&str>) -> Result<(
 /// Refuses a local model that would have to be fetched first.
 #[cfg(feature = "local")]
 fn not_far_away(machine: &Machine, model: &str) -> Result<()> {
-    use crate::host::llm::local::weights;
-    let Some(name) = model.strip_prefix("local/") else { return Ok(()) };
+    use crate::host::llm::{local::weights, weights_path};
+    let Some(name) = model.strip_prefix("local/").filter(|_| weights_path(model).is_none()) else { return Ok(()) };
     let is_here = |present: &weights::ModelFile| present.model.name == name && present.bytes == present.model.bytes;
     match weights::list(&machine.models_folder()).iter().any(is_here) {
         true => Ok(()),

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use crate::cli::output;
 use crate::error::{Exit, Result};
 use crate::host::llm::local::weights::Progress;
-use crate::host::llm::local::{catalogue, weights};
+use crate::host::llm::local::{catalogue, prefixes, weights};
 use crate::run::machine::Machine;
 
 const MB: u64 = 1_000_000;
@@ -34,6 +34,24 @@ pub(super) fn remove(machine: &Machine, model: &str) -> Result<Exit> {
     let what = if removed { "removed" } else { "was not here" };
     output::line(format!("local/{} {what}", model.name))?;
     Ok(Exit::Done)
+}
+
+pub(super) fn remove_prefixes(machine: &Machine) -> Result<Exit> {
+    let removed = prefixes::remove(&machine.models_folder())?;
+    output::line(format!("{} MB of kept beginnings of prompts removed", removed.div_ceil(MB)))?;
+    Ok(Exit::Done)
+}
+
+/// Tells how much is kept of prompts, if anything is.
+pub(super) fn kept(machine: &Machine) -> String {
+    match prefixes::size(&machine.models_folder()) {
+        0 => String::new(),
+        kept => format!(
+            "; beginnings of prompts: {} of at most {} MB (`nietz models remove --prefixes`)",
+            kept.div_ceil(MB),
+            prefixes::limit() / MB
+        ),
+    }
 }
 
 /// Returns all local models, in the order of their catalogue.

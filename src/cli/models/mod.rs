@@ -35,10 +35,14 @@ enum ModelsVerb {
     Pull {
         model: Option<String>,
     },
-    /// Remove a local model from this machine
+    /// Remove a local model from this machine, or the beginnings of prompts that are kept for all of them
     #[cfg(feature = "local")]
     Remove {
-        model: String,
+        #[arg(required_unless_present = "prefixes", conflicts_with = "prefixes")]
+        model: Option<String>,
+        /// Remove the kept beginnings of prompts; they are computed again
+        #[arg(long)]
+        prefixes: bool,
     },
 }
 
@@ -50,7 +54,9 @@ pub(super) fn run(machine: &Machine, args: &ModelsArgs) -> Result<Exit> {
         #[cfg(feature = "local")]
         Some(ModelsVerb::Pull { model }) => local::pull(machine, model.as_deref()),
         #[cfg(feature = "local")]
-        Some(ModelsVerb::Remove { model }) => local::remove(machine, model),
+        Some(ModelsVerb::Remove { model: Some(model), .. }) => local::remove(machine, model),
+        #[cfg(feature = "local")]
+        Some(ModelsVerb::Remove { model: None, .. }) => local::remove_prefixes(machine),
     }
 }
 
@@ -61,7 +67,13 @@ fn overview(machine: &Machine, as_json: bool) -> Result<Exit> {
     for row in rows {
         if as_json {
             let (model, chosen) = (&row.model, &row.chosen);
-            let told = json!({ "provider": row.provider, "model": model, "key": key_text(&row.key), "chosen": chosen });
+            #[cfg_attr(not(feature = "local"), expect(unused_mut, reason = "the engine of local models stands there"))]
+            let mut told =
+                json!({ "provider": row.provider, "model": model, "key": key_text(&row.key), "chosen": chosen });
+            #[cfg(feature = "local")]
+            if row.provider == "local" {
+                told["engine"] = crate::run::models::local_engine(machine)?.describe().into();
+            }
             output::json(&told)?;
             continue;
         }
@@ -79,6 +91,12 @@ fn overview(machine: &Machine, as_json: bool) -> Result<Exit> {
     for (alias, choice) in client.aliases() {
         output::line(format!("alias {alias} = {choice}"))?;
     }
+    #[cfg(feature = "local")]
+    output::line(format!(
+        "local models: {}{}",
+        crate::run::models::local_engine(machine)?.describe(),
+        local::kept(machine)
+    ))?;
     let prices = catalogue_as_of();
     output::line(format!(
         "defaults of {DEFAULTS_AS_OF}, prices of {prices}; `nietz models list PROVIDER` shows what one serves now"

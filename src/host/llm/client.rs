@@ -98,13 +98,21 @@ impl Client {
     /// `model-unknown` if the name means no model; without a name, the errors of [`Client::default_model`].
     pub async fn resolve(&self, name: Option<&str>) -> Result<String> {
         let model = self.resolver.resolve(name).await?;
-        self.resolver.agents.allow(&model);
+        self.allow(&model);
         Ok(model)
     }
 
-    /// Notes that the user has said the name of this model, which may be an agent. No other agent is started.
+    /// Says why no local model is used.
+    pub fn without_local(mut self, why: impl Into<String>) -> Client {
+        self.resolver.no_local = why.into();
+        self
+    }
+
+    /// Notes that the user has said the name of this model, which may be an agent or a file of weights. No other agent is
+    /// started, and no other file read.
     pub fn allow(&self, model: &str) {
         self.resolver.agents.allow(model);
+        self.resolver.named_weights.allow(model);
     }
 
     /// Returns the agents that are known, each with its command if that is installed.
@@ -254,6 +262,7 @@ impl Client {
         let (name, model) = self.resolver.split(&request.model)?;
         attachments::check(&self.resolver.settings, request)?;
         if name == LOCAL {
+            self.resolver.named_weights.check(&request.model)?;
             if let Some(notice) = self.told.small(&request.model) {
                 report(CallEvent::Notice(&notice));
             }

@@ -9,6 +9,7 @@ use std::num::NonZeroUsize;
 use serde::Deserialize;
 
 use super::agents::{ACP, AgentConfig};
+use super::local_config::LocalConfig;
 use super::provider::{LOCAL, MaxTokensField, Wire};
 use super::provider_defaults;
 use crate::model::budget::Price;
@@ -29,6 +30,8 @@ pub struct ModelsConfig {
     pub providers: BTreeMap<String, ProviderConfig>,
     /// The user's agents, and changes to those that are known.
     pub agents: BTreeMap<String, AgentConfig>,
+    /// The engine of local models.
+    pub local: LocalConfig,
     pub retry: RetryConfig,
     /// Prices by `provider/model`, which replace the built-in ones.
     pub prices: BTreeMap<String, Price>,

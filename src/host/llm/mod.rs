@@ -10,6 +10,7 @@
 //! - `openai`, `responses`, `anthropic`: the wire formats. Each writes a request and assembles a reply. They share
 //!   `partial_reply` for the reply, `schema` for its JSON Schema, `effort` for how much a model thinks, and `stop_texts` for
 //!   servers that know none. `tagged_thought` takes out what some of them think in front of a text.
+//! - `local`, `local_config`: models on this machine, by the engine that comes with nietz or an installed server.
 //! - `agents`: programs of the user's as models, by the Agent Client Protocol.
 //! - `attachments`: which models take images and PDFs.
 //! - `families`: how models are asked. `refusal` reads what a server says about that, and `state` keeps the opaque
@@ -37,6 +38,7 @@ mod http;
 mod lifetimes;
 #[cfg(feature = "local")]
 pub(crate) mod local;
+mod local_config;
 mod openai;
 mod prices;
 mod provider;
@@ -58,6 +60,8 @@ pub(crate) use agents::PREFIX as AGENT;
 pub use catalogue::{as_of as catalogue_as_of, window};
 pub use client::Client;
 pub use config::{ModelsConfig, ProviderConfig, RetryConfig};
+pub(crate) use local_config::weights_path;
+pub use local_config::{EngineName, LocalConfig};
 pub use provider::{MaxTokensField, Wire};
 pub use provider_defaults::AS_OF as DEFAULTS_AS_OF;
 pub use resolver::{DefaultModel, KeyState, ModelFacts, ProviderFacts, ProviderSummary};

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::engine::{Engine, GenerationEvent};
 use super::engine_failure;
+use super::prefixes::Place;
 use crate::error::{Exit, Failure, Result};
 use crate::model::chat::{ChatReply, ChatRequest};
 
@@ -20,9 +21,21 @@ use crate::model::chat::{ChatReply, ChatRequest};
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum EngineRequest {
-    Load { model: String, path: PathBuf },
-    Chat { id: u64, seed: u64, request: Box<ChatRequest> },
-    Cancel { id: u64 },
+    /// Beginnings of prompts are kept at `kept`; without it, none are.
+    Load {
+        model: String,
+        path: PathBuf,
+        #[serde(default)]
+        kept: Option<Place>,
+    },
+    Chat {
+        id: u64,
+        seed: u64,
+        request: Box<ChatRequest>,
+    },
+    Cancel {
+        id: u64,
+    },
 }
 
 /// An event of the child. Each `Chat` ends with one of the last three.
@@ -94,8 +107,8 @@ fn work(requests: &mpsc::Receiver<Result<EngineRequest>>, signals: &StopSignals,
     let mut engine = None;
     for request in requests {
         match request? {
-            EngineRequest::Load { model, path } => {
-                engine = Some(Engine::load(&model, &path, &|| signals.gone.load(Ordering::Relaxed))?);
+            EngineRequest::Load { model, path, kept } => {
+                engine = Some(Engine::load(&model, &path, kept.as_ref(), &|| signals.gone.load(Ordering::Relaxed))?);
                 write_event(&mut stdout, &EngineEvent::Loaded)?;
             }
             EngineRequest::Chat { id, seed, request } => {

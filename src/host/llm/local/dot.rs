@@ -427,18 +427,19 @@ mod avx512 {
                     ahead(block);
                     let (scale, min_scale) = (half(block, 0), half(block, 2));
                     let (scales, mins) = scales_of_q4k(block);
+                    let scales = _mm_cvtepu8_epi16(_mm_set_epi64x(0, i64::from_le_bytes(scales)));
+                    let scales = _mm512_castsi128_si512(scales);
                     let mins = _mm_cvtepu8_epi16(_mm_set_epi64x(0, i64::from_le_bytes(mins)));
                     let mins = _mm256_set_m128i(_mm_unpackhi_epi16(mins, mins), _mm_unpacklo_epi16(mins, mins));
                     $(let $x = &x[$at][nth];)+
                     $(let mut $sum = _mm512_setzero_si512();)+
+                    let mut spread = both(_mm256_setzero_si256(), _mm256_set1_epi16(1));
                     for pair in 0..4 {
                         let packed = load(block, 16 + pair * 32);
                         let high = _mm256_and_si256(_mm256_srli_epi16::<4>(packed), nibble);
                         let numbers = both(_mm256_and_si256(packed, nibble), high);
-                        let part_scales = both(
-                            _mm256_set1_epi16(i16::from(scales[2 * pair])),
-                            _mm256_set1_epi16(i16::from(scales[2 * pair + 1])),
-                        );
+                        let part_scales = _mm512_permutexvar_epi16(spread, scales);
+                        spread = _mm512_add_epi16(spread, _mm512_set1_epi16(2));
                         $($sum = _mm512_dpwssd_epi32($sum, _mm512_maddubs_epi16(numbers, small($x, pair * 64)), part_scales);)+
                     }
                     $(
@@ -466,6 +467,12 @@ mod avx512 {
                     let scale = half(block, 208);
                     // SAFETY: 16 bytes are there, and the load asks for no alignment.
                     let scales = _mm256_cvtepi8_epi16(unsafe { _mm_loadu_si128(block.as_ptr().add(192).cast()) });
+                    let all_scales = _mm512_castsi256_si512(scales);
+                    // Each scale is for sixteen numbers, which are eight products by now.
+                    let mut spread = _mm512_set_epi64(
+                        0x0003_0003_0003_0003, 0x0003_0003_0003_0003, 0x0002_0002_0002_0002, 0x0002_0002_0002_0002,
+                        0x0001_0001_0001_0001, 0x0001_0001_0001_0001, 0, 0,
+                    );
                     $(let $x = &x[$at][nth];)+
                     $(let mut $sum = _mm512_setzero_si512();)+
                     for side in 0..2 {
@@ -478,14 +485,8 @@ mod avx512 {
                             let numbers = _mm512_or_si512(_mm512_and_si512(low, nibble), high);
                             low = _mm512_srli_epi16::<4>(low);
                             bits = _mm512_srli_epi16::<4>(bits);
-                            let scale_at = 192 + side * 8 + pair * 4;
-                            let scale_pair = |at: usize| {
-                                _mm256_set_m128i(
-                                    _mm_set1_epi16(i16::from(block[scale_at + at + 1] as i8)),
-                                    _mm_set1_epi16(i16::from(block[scale_at + at] as i8)),
-                                )
-                            };
-                            let part_scales = both(scale_pair(0), scale_pair(2));
+                            let part_scales = _mm512_permutexvar_epi16(spread, all_scales);
+                            spread = _mm512_add_epi16(spread, _mm512_set1_epi16(4));
                             $(
                                 let product = _mm512_maddubs_epi16(numbers, small($x, side * 128 + pair * 64));
                                 $sum = _mm512_dpwssd_epi32($sum, product, part_scales);

@@ -25,7 +25,8 @@ pub(super) enum MetadataValue {
 }
 
 struct TensorInfo {
-    kind: TensorType,
+    /// `None` if the engine does not know how it is stored.
+    kind: Option<TensorType>,
     /// The lengths of the dimensions, columns first.
     shape: Vec<usize>,
     offset: usize,
@@ -51,7 +52,7 @@ impl Gguf {
         Gguf::read(Arc::new(map)).map_err(|failure| {
             Failure::new(Code::ModelBroken, format!("{} is not a usable model file", path.display()))
                 .because(failure)
-                .hint("remove it with `nietz models remove`, and it is fetched again")
+                .hint("if nietz fetched it, `nietz models remove` takes it away, and it is fetched again")
         })
     }
 
@@ -80,7 +81,6 @@ impl Gguf {
             }
             let shape = (0..dimensions).map(|_| reader.length()).collect::<Result<Vec<_>>>()?;
             let kind = TensorType::from_number(reader.u32()?);
-            let kind = kind.ok_or_else(|| engine_failure(format!("the engine does not know how {name} is stored")))?;
             tensors.insert(name, TensorInfo { kind, shape, offset: reader.length()? });
         }
         let alignment = match metadata.get("general.alignment") {
@@ -90,6 +90,11 @@ impl Gguf {
         let alignment = alignment.ok_or_else(|| engine_failure("its alignment is not a power of two"))?;
         let data = reader.at.next_multiple_of(alignment);
         Ok(Gguf { metadata, tensors, data, map })
+    }
+
+    /// Returns the bytes before the tensors' data: the metadata, with the vocabulary, and where and how tensors are stored.
+    pub(super) fn header(&self) -> &[u8] {
+        self.map.get(..self.data).unwrap_or_default()
     }
 
     fn value(&self, key: &str) -> Result<&MetadataValue> {
@@ -138,7 +143,7 @@ impl Gguf {
         let info = self.tensor(name)?;
         let [columns, rows] = info.shape[..] else { return Err(engine_failure(format!("{name} is not a matrix"))) };
         let start = self.data.checked_add(info.offset).ok_or_else(|| misplaced(name))?;
-        Matrix::new(&self.map, info.kind, rows, columns, start).ok_or_else(|| misplaced(name))
+        Matrix::new(&self.map, self.kind(name)?, rows, columns, start).ok_or_else(|| misplaced(name))
     }
 
     /// Reads a small tensor (a norm, a bias) as floats.
@@ -146,10 +151,25 @@ impl Gguf {
         let info = self.tensor(name)?;
         let [length] = info.shape[..] else { return Err(engine_failure(format!("{name} is not a vector"))) };
         let start = self.data.checked_add(info.offset).ok_or_else(|| misplaced(name))?;
-        let bytes = info.kind.bytes(length).and_then(|bytes| self.map.get(start..start.checked_add(bytes)?));
+        let kind = self.kind(name)?;
+        let bytes = kind.bytes(length).and_then(|bytes| self.map.get(start..start.checked_add(bytes)?));
         let mut numbers = vec![0.0; length];
-        info.kind.dequantize(bytes.ok_or_else(|| misplaced(name))?, &mut numbers);
+        kind.dequantize(bytes.ok_or_else(|| misplaced(name))?, &mut numbers);
         Ok(numbers)
+    }
+
+    /// Returns the most tokens that the model was trained for.
+    pub(super) fn context(&self) -> Result<usize> {
+        self.number(&format!("{}.context_length", self.text("general.architecture")?))
+    }
+
+    /// Returns the first tensor that is stored in a way which the engine does not know.
+    pub(super) fn unknown_tensor(&self) -> Option<&str> {
+        self.tensors.iter().filter(|(_, info)| info.kind.is_none()).map(|(name, _)| name.as_str()).min()
+    }
+
+    fn kind(&self, name: &str) -> Result<TensorType> {
+        self.tensor(name)?.kind.ok_or_else(|| engine_failure(format!("the engine does not know how {name} is stored")))
     }
 
     fn tensor(&self, name: &str) -> Result<&TensorInfo> {

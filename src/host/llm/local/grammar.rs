@@ -39,7 +39,7 @@ impl Grammars {
 
     /// Returns the guide for a request's reply; `None` if the reply may be anything.
     pub(super) fn guide(&mut self, request: &ChatRequest, bounds: LengthBounds) -> Result<Option<Guide>> {
-        let Some(grammar) = grammar(request, bounds) else { return Ok(None) };
+        let Some(form) = form(request, bounds) else { return Ok(None) };
         let factory = match &mut self.factory {
             Some(factory) => factory,
             none => {
@@ -51,7 +51,7 @@ impl Grammars {
                 none.insert(factory)
             }
         };
-        let matcher = Matcher::new(factory.create_parser(grammar));
+        let matcher = Matcher::new(factory.create_parser(grammar(form)));
         match matcher.get_error() {
             Some(error) => Err(Failure::new(Code::RequestInvalid, "the local model cannot follow this schema")
                 .because(error.lines().next().unwrap_or_default())
@@ -86,10 +86,19 @@ impl Guide {
     }
 }
 
-fn grammar(request: &ChatRequest, bounds: LengthBounds) -> Option<TopLevelGrammar> {
+/// The form of a reply that may not be just anything.
+pub(super) enum ReplyForm {
+    /// A value by this schema.
+    Value(Value),
+    /// A call by this schema, or words that do not begin like one.
+    CallOrWords(Value),
+}
+
+/// Returns the form of a request's reply; `None` if the reply may be anything.
+pub(super) fn form(request: &ChatRequest, bounds: LengthBounds) -> Option<ReplyForm> {
     let schema = request.schema.as_ref().map(|schema| bounded_schema(schema, bounds));
     if request.tools.is_empty() {
-        return Some(TopLevelGrammar::from_json_schema(with_options(schema?)));
+        return Some(ReplyForm::Value(schema?));
     }
     let mut choices: Vec<Value> = Vec::new();
     for tool in &request.tools {
@@ -107,16 +116,24 @@ fn grammar(request: &ChatRequest, bounds: LengthBounds) -> Option<TopLevelGramma
         rebase(&mut schema, &format!("#/anyOf/{}", choices.len()));
         choices.push(schema);
     }
-    let choice = with_options(json!({ "anyOf": choices }));
-    if !text_allowed {
-        return Some(TopLevelGrammar::from_json_schema(choice));
-    }
-    // Plain text may not begin like JSON or like a fence around it: then the model means a tool.
-    let rules = format!("start: call | words\ncall: %json {choice}\nwords: /[^{{`\\s](?s:.*)/\n");
-    Some(TopLevelGrammar::from_lark(rules))
+    let choice = json!({ "anyOf": choices });
+    Some(if text_allowed { ReplyForm::CallOrWords(choice) } else { ReplyForm::Value(choice) })
 }
 
-fn with_options(mut schema: Value) -> Value {
+fn grammar(form: ReplyForm) -> TopLevelGrammar {
+    match form {
+        ReplyForm::Value(schema) => TopLevelGrammar::from_json_schema(with_options(schema)),
+        ReplyForm::CallOrWords(call) => {
+            let call = with_options(call);
+            // Plain text may not begin like JSON or like a fence around it: then the model means a tool.
+            let rules = format!("start: call | words\ncall: %json {call}\nwords: /[^{{`\\s](?s:.*)/\n");
+            TopLevelGrammar::from_lark(rules)
+        }
+    }
+}
+
+/// Returns a schema with the options of llguidance, which other readers pass over.
+pub(super) fn with_options(mut schema: Value) -> Value {
     if !schema.is_object() {
         schema = scalar(LengthBounds { text: 200, items: 1 });
     }

@@ -5,30 +5,40 @@
 //! when the child ends, and the number of threads must be set before the process starts.
 //! Nothing here decides *whether* the local model is used; `llm` does that.
 //!
-//! In the parent: [`catalogue`] and [`weights`] fetch the file, [`adapter`] talks to the child.
-//! In the child: [`child`] serves, `engine` generates, with `prompt` → `vocabulary` (`bpe`) → `transformer`
-//! (`quantized`, `dot`, `block`) → `sample`, and `grammar` holds a reply to its schema.
+//! In the parent: [`catalogue`] and [`weights`] fetch the file of a `local_model`, [`adapter`] talks to the child. Where
+//! llama.cpp's server is installed, [`server`] runs it in the child's place; `attempts` is what both do alike.
+//! In the child: [`child`] serves, `engine` generates, with `prompt` (`shape`) → `vocabulary` (`bpe`) → `transformer`
+//! (`quantized`, `dot`, `wide`, `block`, `exponential`) → `sample`, and `grammar` holds a reply to its schema;
+//! `prefixes` keeps beginnings of prompts on disk.
 
 pub(crate) mod adapter;
+mod attempts;
 mod block;
 mod bpe;
 pub(crate) mod catalogue;
 pub(crate) mod child;
 mod dot;
 mod engine;
+mod exponential;
 pub(crate) mod all_models;
 mod gguf;
 mod grammar;
+mod local_model;
+pub(crate) mod prefixes;
 mod process;
 mod prompt;
 mod quantized;
 mod sample;
+pub(crate) mod server;
 mod settings;
+mod shape;
 #[cfg(test)]
 mod tests;
 mod transformer;
 mod vocabulary;
 pub(crate) mod weights;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 use crate::error::{Code, Failure};
 

@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::child::{EngineEvent, EngineRequest};
 use super::engine_failure;
+use super::prefixes::Place;
 use super::settings::EngineSettings;
 use crate::error::{Failure, Result};
 use crate::model::text;
@@ -51,7 +52,13 @@ impl EngineProcess {
             events: stdout,
             stderr_tail: tokio::spawn(stderr_tail(stderr)),
         };
-        engine.send(&EngineRequest::Load { model: model.to_owned(), path: weights.to_owned() }).await?;
+        engine
+            .send(&EngineRequest::Load {
+                model: model.to_owned(),
+                path: weights.to_owned(),
+                kept: Some(Place { models: settings.dir.clone(), program: settings.exe.clone() }),
+            })
+            .await?;
         match engine.next_event().await? {
             EngineEvent::Loaded => Ok(engine),
             event => Err(engine_failure(format!("it began with {event:?}"))),

@@ -8,13 +8,14 @@ use minijinja::{Environment, context, syntax::SyntaxConfig};
 use serde_json::{Value, json};
 
 use super::engine_failure;
+use super::shape;
 use super::vocabulary::Vocabulary;
 use crate::error::Result;
 use crate::model::chat::{ChatRequest, Message, Role, ToolCall};
 
 /// Surrounds the number of a text in the rendered template. It is a private-use character, which no template
 /// has reason to write.
-const MARK: char = '\u{f8f0}';
+pub(super) const MARK: char = '\u{f8f0}';
 /// The default system prompt. Templates differ in what they do without one, so there always is one.
 const SYSTEM: &str = "You are a helpful assistant.";
 
@@ -33,25 +34,34 @@ impl ChatTemplate {
         Ok(ChatTemplate { environment })
     }
 
-    pub(super) fn encode(&self, request: &ChatRequest, vocabulary: &Vocabulary) -> Result<Vec<u32>> {
-        let (turns, texts) = turns(request);
+    /// Returns the tokens of a request's prompt, and how many of them are the template's beginning and the system prompt, which
+    /// come again in other requests.
+    pub(super) fn encode(&self, request: &ChatRequest, vocabulary: &Vocabulary) -> Result<(Vec<u32>, usize)> {
+        let messages = messages(request);
+        let turn = |(nth, (role, _)): (usize, &(&str, String))| {
+            context! { role => *role, content => format!("{MARK}{nth}{MARK}") }
+        };
+        let turns: Vec<minijinja::Value> = messages.iter().enumerate().map(turn).collect();
         let template = self.environment.get_template("chat").map_err(engine_failure)?;
         let rendered =
             template.render(context! { messages => turns, add_generation_prompt => true }).map_err(engine_failure)?;
-        let mut tokens = Vec::new();
+        let (mut tokens, mut stable) = (Vec::new(), 0);
         for (nth, piece) in rendered.split(MARK).enumerate() {
-            match (nth % 2, piece.parse::<usize>().ok().and_then(|number| texts.get(number))) {
-                (1, Some(text)) => vocabulary.encode_plain(text, &mut tokens),
+            match (nth % 2, piece.parse::<usize>().ok().and_then(|number| messages.get(number))) {
+                (1, Some((_, text))) => vocabulary.encode_plain(text, &mut tokens),
                 (1, None) => return Err(engine_failure("the model's chat template is not usable")),
                 _ => vocabulary.encode_template(piece, &mut tokens),
             }
+            if nth == 1 {
+                stable = tokens.len();
+            }
         }
-        Ok(tokens)
+        Ok((tokens, stable))
     }
 }
 
-/// Returns the turns, each with a mark for its text, and the texts that the marks stand for.
-fn turns(request: &ChatRequest) -> (Vec<minijinja::Value>, Vec<String>) {
+/// Returns who says what, with instructions for tools and schemas.
+pub(super) fn messages(request: &ChatRequest) -> Vec<(&'static str, String)> {
     let mut system = request.system.clone().unwrap_or_else(|| SYSTEM.to_owned());
     if !request.tools.is_empty() {
         system.push_str(&about_tools(request));
@@ -70,14 +80,10 @@ fn turns(request: &ChatRequest) -> (Vec<minijinja::Value>, Vec<String>) {
             last.push_str(&how_to_call(request));
         }
         if let Some(schema) = request.schema.as_ref().filter(|_| !request.wants_tool()) {
-            last.push_str(&format!("\n\nAnswer in JSON by this schema: {schema}"));
+            last.push_str(&format!("\n\nAnswer in JSON, like this: {}", shape::of(schema)));
         }
     }
-    let turn = |(nth, (role, _)): (usize, &(&str, String))| {
-        context! { role => *role, content => format!("{MARK}{nth}{MARK}") }
-    };
-    let turns = messages.iter().enumerate().map(turn).collect();
-    (turns, messages.into_iter().map(|(_, text)| text).collect())
+    messages
 }
 
 fn about_tools(request: &ChatRequest) -> String {

@@ -4,7 +4,8 @@
 //! loading: these tensors then take twice the memory, but need no further kernels. Rows of floats are quantized to
 //! 8 bits first, so that a product is one of small integers; `dot` has the kernels.
 //!
-//! A row of a product does not depend on how many rows are computed at once, nor on the number of threads.
+//! A row of a product depends neither on the number of threads nor on the rows beside it. Where many rows are computed at
+//! once, `wide` adds in another order, so that they differ in their last digits from those of fewer rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use rayon::prelude::*;
 
 use super::block::{LONG, SHORT, Small, half};
 use super::dot::{self, StoredRows};
+#[cfg(target_arch = "x86_64")]
+use super::wide;
 
 /// How many rows of a matrix one thread takes at a time.
 const PART: usize = 16;
@@ -200,6 +203,10 @@ impl Matrix {
 
     /// Multiplies each row of `x` with each row of the matrix: `x` is `[n, columns]`, the result `[n, rows]`.
     pub(super) fn multiply(&self, x: &QuantizedRows) -> Vec<f32> {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(products) = self.multiply_wide(x) {
+            return products;
+        }
         let mut transposed = vec![0.0; self.rows * x.count];
         let kernels = dot::Kernels::detect();
         transposed.par_chunks_mut(PART * x.count).enumerate().for_each(|(part, products)| {
@@ -218,6 +225,31 @@ impl Matrix {
             row.iter_mut().enumerate().for_each(|(column, product)| *product = transposed[column * x.count + at]);
         });
         products
+    }
+
+    /// Multiplies many rows at once; `None` if they are too few, or the processor or the format is another.
+    #[cfg(target_arch = "x86_64")]
+    fn multiply_wide(&self, x: &QuantizedRows) -> Option<Vec<f32>> {
+        let format = match self.kind {
+            TensorType::Q4K => wide::Format::Q4K,
+            TensorType::Q6K => wide::Format::Q6K,
+            _ => return None,
+        };
+        if x.sums.is_empty() || !self.rows.is_multiple_of(wide::ROWS) {
+            return None;
+        }
+        let places = wide::places(x.count);
+        let mut parts = vec![[0.0; wide::ROWS]; self.rows / wide::ROWS * places];
+        parts.par_chunks_exact_mut(places).enumerate().for_each(|(part, products)| {
+            let rows = self.rows_from(part * wide::ROWS, wide::ROWS);
+            wide::multiply(format, rows, (&x.long, &x.sums), x.count, products);
+        });
+        let mut products = vec![0.0; self.rows * x.count];
+        products.par_chunks_exact_mut(self.rows).enumerate().for_each(|(at, row)| {
+            let sixteens = row.as_chunks_mut::<{ wide::ROWS }>().0.iter_mut();
+            sixteens.zip(parts.chunks_exact(places)).for_each(|(row, part)| *row = part[at]);
+        });
+        Some(products)
     }
 
     /// Tells whether the matrix is multiplied in long blocks.
@@ -245,6 +277,9 @@ pub(super) struct QuantizedRows {
     pub(super) count: usize,
     /// The long blocks, row by row; empty if no matrix needs them.
     long: Vec<Small<LONG>>,
+    /// What `wide` needs of each long block; empty if it is not used.
+    #[cfg(target_arch = "x86_64")]
+    sums: Vec<wide::Sums>,
     short: Vec<Small<SHORT>>,
 }
 
@@ -253,9 +288,16 @@ impl QuantizedRows {
     pub(super) fn new(x: &[f32], matrices: &[&Matrix]) -> QuantizedRows {
         let columns = matrices[0].columns;
         let wanted = |long: bool| matrices.iter().any(|matrix| matrix.is_long() == long);
+        let count = x.len() / columns;
+        let long: Vec<Small<LONG>> = if wanted(true) { quantize(x) } else { Vec::new() };
         QuantizedRows {
-            count: x.len() / columns,
-            long: if wanted(true) { quantize(x) } else { Vec::new() },
+            count,
+            #[cfg(target_arch = "x86_64")]
+            sums: match wide::is_used(count) {
+                true => long.par_iter().with_min_len(64).map(wide::Sums::of).collect(),
+                false => Vec::new(),
+            },
+            long,
             short: if wanted(false) { quantize(x) } else { Vec::new() },
         }
     }
@@ -360,10 +402,33 @@ pub(super) mod tests {
                 let size: f64 = row.iter().zip(x).map(|(a, b)| f64::from(*a * *b).abs()).sum();
                 assert!((f64::from(*product) - exact).abs() < size * 0.01, "{kind:?} {at}: {product} for {exact}");
             }
-            // A row computed alone has the very same numbers as among others.
+            // A row computed alone has the very same numbers as among a few others.
             let alone = matrix.multiply(&QuantizedRows::new(&x[2 * columns..3 * columns], &[&matrix]));
             assert_eq!(alone, products[2 * rows..3 * rows]);
             assert!(!matrix.append_row(rows, &mut Vec::new()));
+        }
+    }
+
+    #[test]
+    fn many_rows_have_the_products_of_few_up_to_the_last_digits_whatever_is_beside_them() {
+        for kind in [TensorType::Q4K, TensorType::Q6K] {
+            let (rows, columns) = (48, 1280);
+            let stride = kind.bytes(columns).expect("whole blocks");
+            let data = MatrixData::Memory(stored(kind, columns, rows));
+            let matrix = Matrix { kind, rows, columns, stride, data };
+            let x: Vec<f32> = bytes(3, columns * 64).iter().map(|byte| f32::from(*byte as i8) / 50.0).collect();
+            let products = |range: Range<usize>| {
+                matrix.multiply(&QuantizedRows::new(&x[range.start * columns..range.end * columns], &[&matrix]))
+            };
+            let all = products(0..64);
+            for at in 0..64 {
+                for (many, one) in all[at * rows..][..rows].iter().zip(products(at..at + 1)) {
+                    assert!((many - one).abs() <= 1e-4 * one.abs().max(10.0), "{kind:?}: {many} and {one}");
+                }
+            }
+            for range in [0..16, 3..27, 44..64] {
+                assert_eq!(products(range.clone()), all[range.start * rows..range.end * rows], "{kind:?} {range:?}");
+            }
         }
     }
 }

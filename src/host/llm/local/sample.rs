@@ -9,10 +9,10 @@ pub(super) struct Sampler {
 
 /// Tokens are drawn from only this many of the likeliest ones, and among these from the likeliest that
 /// together have this probability, as the makers of the default model recommend.
-const TOP_K: usize = 20;
-const TOP_P: f32 = 0.8;
+pub(super) const TOP_K: usize = 20;
+pub(super) const TOP_P: f32 = 0.8;
 /// A recently generated token counts this much less, since small models repeat themselves.
-const REPEATED: f32 = 1.05;
+pub(super) const REPEATED: f32 = 1.05;
 
 impl Sampler {
     pub(super) fn new(temperature: f64, top_p: Option<f64>, seed: u64) -> Sampler {

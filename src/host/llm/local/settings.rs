@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// How and where the local engine runs.
+use super::server::choice::Engine;
+
+/// How and where local models run.
 #[derive(Clone, Debug)]
 pub(crate) struct EngineSettings {
     /// The folder of the model files.
@@ -14,6 +16,10 @@ pub(crate) struct EngineSettings {
     pub arguments: Vec<String>,
     /// The user's environment variables. Pip gets some of them when it fetches weights.
     pub environment: BTreeMap<String, String>,
+    /// The same without keys of models, for an installed server.
+    pub program_environment: BTreeMap<String, String>,
+    /// The engine that runs the models.
+    pub engine: Engine,
     /// How many threads compute; if absent, the load of the machine decides.
     pub threads: Option<usize>,
 }
@@ -26,6 +32,8 @@ impl EngineSettings {
             exe: exe.to_owned(),
             arguments: vec!["__engine".into()],
             environment: BTreeMap::new(),
+            program_environment: BTreeMap::new(),
+            engine: Engine::BuiltIn { wanted: false },
             threads: None,
         }
     }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::catalogue;
 use super::engine::{Engine, GenerationEvent};
 use super::gguf::Gguf;
+use super::prefixes::Place;
 use super::vocabulary::Vocabulary;
 use super::weights;
 use crate::error::Code;
@@ -59,7 +60,10 @@ fn engine() -> Option<Alone> {
     static ONE: Mutex<()> = Mutex::new(());
     let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let path = weights("smollm2-135m")?;
-    Some(Alone { engine: Engine::load("smollm2-135m", &path, &|| false).expect("the file is whole"), _turn: turn })
+    Some(Alone {
+        engine: Engine::load("smollm2-135m", &path, None, &|| false).expect("the file is whole"),
+        _turn: turn,
+    })
 }
 
 struct Alone {
@@ -204,6 +208,41 @@ fn a_reply_that_must_be_short_is_cut_and_says_so_or_fails_when_it_has_a_form() {
     let failure = engine.chat(&ChatRequest { schema: Some(list), ..short }, 0, &mut on_event, &|| false);
     assert_eq!(failure.expect_err("it has no room").code, Code::ReplyInvalid);
     assert_eq!(retries, 1);
+}
+
+#[test]
+fn a_beginning_that_was_kept_on_disk_gives_the_same_reply_and_a_broken_one_is_replaced() {
+    let Some(path) = weights("smollm2-135m") else { return };
+    let turn = engine();
+    let models = tempfile::tempdir().expect("a folder");
+    let place = Place { models: models.path().to_owned(), program: path.clone() };
+    let load = || Engine::load("smollm2-135m", &path, Some(&place), &|| false).expect("the file is whole");
+    let asked = ChatRequest { system: Some("You tell of the sea and of its ships. ".repeat(20)), ..request("Begin.") };
+    let mut first = load();
+    let cold = reply(&mut first, &asked);
+    first.finish();
+    assert_eq!(cold.usage.cached, 0);
+    let kept = super::prefixes::size(models.path());
+    assert!(kept > 0, "it was kept");
+    let warm = reply(&mut load(), &asked);
+    assert!(warm.usage.cached > 100, "{:?}", warm.usage);
+    assert_eq!(warm.text, cold.text);
+    let other = ChatRequest { seed: Some(9), ..asked.clone() };
+    let expected = reply(&mut first, &other).text;
+    assert_eq!(reply(&mut load(), &other).text, expected);
+    // A file that is not whole is taken away, and the prompt computed as if there were none.
+    let file =
+        std::fs::read_dir(models.path().join("prefixes")).expect("a folder").flatten().next().expect("a file").path();
+    let whole = std::fs::read(&file).expect("it is there");
+    let mut torn = whole.clone();
+    torn[100] ^= 1;
+    std::fs::write(&file, torn).expect("writable");
+    let mut again = load();
+    let replaced = reply(&mut again, &asked);
+    assert_eq!((replaced.usage.cached, &replaced.text), (0, &cold.text));
+    again.finish();
+    assert_eq!(std::fs::read(&file).expect("it is there again"), whole);
+    drop(turn);
 }
 
 #[test]

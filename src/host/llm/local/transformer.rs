@@ -3,9 +3,9 @@
 //! It does three things that ready-made implementations do not: the embeddings stay quantized (0.9 GB less), a prompt
 //! reuses what it shares with an earlier prompt, and a pass can be stopped between layers.
 //!
-//! The same seed must give the same text, whatever was cached. So each token's numbers are computed in the same order
-//! whether the token is computed alone or among others, and a prompt is computed in chunks of [`CHUNK`] tokens, of
-//! which only whole ones are kept for the next prompt.
+//! The same seed must give the same text, whatever was cached. So a prompt is computed in chunks of [`CHUNK`] tokens that
+//! begin at the same places, of which only whole ones are kept for the next prompt: what is kept is what would be
+//! computed again.
 //!
 //! A flow alternates between conversations (a persona, a judge, a score), whose prompts grow. So the last [`KEPT`]
 //! conversations are kept, and a prompt continues the one with which it shares the most tokens.
@@ -14,14 +14,15 @@ use rayon::prelude::*;
 
 use super::dot::Kernels;
 use super::engine_failure;
+use super::exponential;
 use super::gguf::Gguf;
 use super::quantized::{Matrix, QuantizedRows};
 use crate::error::Result;
 
 /// How many tokens of a prompt are computed at once.
-const CHUNK: usize = 64;
+pub(super) const CHUNK: usize = 64;
 /// The most tokens of a conversation, whatever the model was trained for: its memory grows with it.
-const CONTEXT: usize = 16_384;
+pub(super) const CONTEXT: usize = 16_384;
 /// How many conversations are kept at most.
 const KEPT: usize = 4;
 /// How many tokens the kept conversations may have together, unless one alone has more: 57 kB a token with 1.5 billion
@@ -128,6 +129,30 @@ impl Conversation {
     }
 }
 
+/// The architectures that are known.
+const FAMILIES: [&str; 2] = ["llama", "qwen2"];
+
+/// Returns what of a model the engine does not know, for people; `None` if it knows all.
+pub(super) fn unknown_part(file: &Gguf) -> Option<String> {
+    let family = file.text("general.architecture").unwrap_or("no name");
+    if !FAMILIES.contains(&family) {
+        return Some(format!("its architecture, {family}"));
+    }
+    if file.has_tensor("rope_freqs.weight")
+        || file.text(&format!("{family}.rope.scaling.type")).is_ok_and(|it| it != "none")
+    {
+        return Some("its positions, which are scaled".to_owned());
+    }
+    if file.number(&format!("{family}.expert_count")).is_ok_and(|count| count > 0) {
+        return Some("its experts".to_owned());
+    }
+    if let Some(tensor) = file.unknown_tensor() {
+        return Some(format!("how {tensor} is stored"));
+    }
+    let vocabulary = file.text("tokenizer.ggml.model").unwrap_or("no name");
+    (vocabulary != "gpt2").then(|| format!("its kind of vocabulary, {vocabulary}"))
+}
+
 impl Transformer {
     /// Reads the network. `stop` is checked between layers, since reading may take seconds.
     pub(super) fn read(file: &Gguf, stop: &dyn Fn() -> bool) -> Result<Transformer> {
@@ -186,7 +211,7 @@ impl Transformer {
             width,
             epsilon: file.float(&format!("{family}.attention.layer_norm_rms_epsilon"))?,
             rope: Rope { base: file.float(&format!("{family}.rope.freq_base"))?, interleaved },
-            context: file.number(&format!("{family}.context_length"))?.min(CONTEXT),
+            context: file.context()?.min(CONTEXT),
             conversations: Vec::new(),
         })
     }
@@ -239,6 +264,39 @@ impl Transformer {
         };
         self.conversations.insert(0, front);
         shared
+    }
+
+    /// Returns how many tokens of a prompt need not be computed again.
+    pub(super) fn known(&self, prompt: &[u32]) -> usize {
+        self.conversations.iter().map(|conversation| conversation.shared_prefix(prompt)).max().unwrap_or(0)
+    }
+
+    /// Returns how many keys and values so many tokens have.
+    pub(super) fn numbers_of(&self, tokens: usize) -> usize {
+        self.layers.len() * self.kv_heads * 2 * tokens * self.width
+    }
+
+    /// Returns the keys and values of tokens that a prompt began with; `None` if they are not known any more.
+    pub(super) fn numbers(&self, tokens: &[u32]) -> Option<Vec<f32>> {
+        let begins = |it: &&Conversation| it.reusable >= tokens.len() && it.tokens.starts_with(tokens);
+        let conversation = self.conversations.iter().find(begins)?;
+        let length = tokens.len() * self.width;
+        let mut numbers = Vec::with_capacity(self.numbers_of(tokens.len()));
+        for cache in conversation.caches.iter().flatten() {
+            numbers.extend_from_slice(&cache.keys[..length]);
+            numbers.extend_from_slice(&cache.values[..length]);
+        }
+        Some(numbers)
+    }
+
+    /// Takes tokens as computed, with as many keys and values as [`numbers_of`](Self::numbers_of) says.
+    pub(super) fn insert(&mut self, tokens: &[u32], numbers: &[f32]) {
+        let mut numbers = numbers.chunks_exact(tokens.len() * self.width);
+        let mut next = || numbers.next().map(<[f32]>::to_vec).unwrap_or_default();
+        let mut head = || KeyValueCache { keys: next(), values: next() };
+        let caches = (0..self.layers.len()).map(|_| (0..self.kv_heads).map(|_| head()).collect()).collect();
+        self.conversations.insert(0, Conversation { caches, tokens: tokens.to_vec(), reusable: tokens.len() });
+        self.evict_conversations();
     }
 
     /// Drops the least recently used conversations that exceed the limits.
@@ -297,9 +355,9 @@ impl Transformer {
                 QuantizedRows::new(&norm(&x, &layer.feed_norm, self.epsilon), &[&layer.gate.weight, &layer.up.weight]);
             let mut fed = layer.gate.forward(&normed);
             let up = layer.up.forward(&normed);
-            fed.par_chunks_mut(SHARE).zip(up.par_chunks(SHARE)).for_each(|(fed, up)| {
-                fed.iter_mut().zip(up).for_each(|(fed, up)| *fed = *fed / (1.0 + (-*fed).exp()) * up);
-            });
+            let kernels = Kernels::detect();
+            let shares = fed.par_chunks_mut(SHARE).zip(up.par_chunks(SHARE));
+            shares.for_each(|(fed, up)| exponential::gate(kernels, fed, up));
             add(&mut x, &layer.down.forward(&QuantizedRows::new(&fed, &[&layer.down.weight])));
         }
         if !wants_logits {
@@ -337,7 +395,7 @@ impl Transformer {
                 let seen = (start + row + 1) * width;
                 let mut weights: Vec<f32> =
                     cache.keys[..seen].chunks_exact(width).map(|key| kernels.floats(query, key) * scale).collect();
-                softmax(&mut weights);
+                exponential::softmax(kernels, &mut weights);
                 for (weight, value) in weights.iter().zip(cache.values.chunks_exact(width)) {
                     kernels.add(mixed, value, *weight);
                 }
@@ -362,14 +420,6 @@ fn norm(x: &[f32], weight: &[f32], epsilon: f32) -> Vec<f32> {
         normed.extend(row.iter().zip(weight).map(|(x, weight)| x / size * weight));
     }
     normed
-}
-
-/// Turns scores into weights that add up to 1.
-fn softmax(scores: &mut [f32]) {
-    let max = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    scores.iter_mut().for_each(|score| *score = (*score - max).exp());
-    let sum: f32 = scores.iter().sum();
-    scores.iter_mut().for_each(|score| *score /= sum);
 }
 
 /// Rotary position embedding: rotates pairs of numbers by their position. Llama's files pair neighbours, qwen2's halves.

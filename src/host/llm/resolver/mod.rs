@@ -9,6 +9,7 @@ use tokio::sync::OnceCell as AsyncOnceCell;
 use super::agents::{ACP, Agents};
 use super::families;
 use super::http;
+use super::local_config::{NamedWeights, with_whole_path};
 use super::provider::{LOCAL, Provider, Wire};
 use super::settings::ClientSettings;
 use super::stream;
@@ -109,10 +110,17 @@ pub(super) struct LocalProvider {
     pub(super) model: String,
 }
 
+/// Why there is no local model in a build without one.
+const NOT_BUILT_IN: &str = "this build of nietz runs no local model";
+
 /// Resolves names to models. Each server is asked once.
 pub(super) struct Resolver {
     pub(super) settings: ClientSettings,
     pub(super) local: Option<LocalProvider>,
+    /// Why there is none, if there is none.
+    pub(super) no_local: String,
+    /// The files of weights that the user has named.
+    pub(super) named_weights: NamedWeights,
     pub(super) agents: Agents,
     choice: AsyncOnceCell<DefaultModel>,
     /// The first model of the local server that lists its models, if it answered.
@@ -122,10 +130,14 @@ pub(super) struct Resolver {
 
 impl Resolver {
     pub(super) fn new(settings: ClientSettings) -> Resolver {
+        let named_weights = NamedWeights::default();
+        settings.agents.named.iter().for_each(|model| named_weights.allow(model));
         Resolver {
             agents: Agents::new(settings.agents.clone()),
             settings,
             local: None,
+            no_local: NOT_BUILT_IN.to_owned(),
+            named_weights,
             choice: AsyncOnceCell::new(),
             found: AsyncOnceCell::new(),
             http: OnceCell::new(),
@@ -201,6 +213,7 @@ impl Resolver {
         let variables = super::provider_defaults::ALL.iter().filter(|defaults| defaults.needs_key);
         let variables: Vec<&str> = variables.filter_map(|defaults| defaults.key_variables.first().copied()).collect();
         Err(Failure::new(Code::KeyMissing, "there is no model: no key is set, and no local one can be had")
+            .because(&self.no_local)
             .hint(format!("put a key into one of {}, or start Ollama", variables.join(", "))))
     }
 
@@ -241,6 +254,7 @@ impl Resolver {
             let (provider, _) = self.split(name)?;
             if provider == LOCAL {
                 self.local()?;
+                return with_whole_path(name).map(Some);
             }
             if let Some((ACP, agent)) = name.split_once('/') {
                 self.agents.check(agent)?;
@@ -312,7 +326,7 @@ impl Resolver {
 
     pub(super) fn local(&self) -> Result<&LocalProvider> {
         self.local.as_ref().ok_or_else(|| {
-            Failure::new(Code::ModelUnknown, "this build of nietz runs no local model")
+            Failure::new(Code::ModelUnknown, self.no_local.clone())
                 .hint("name a model of a provider; `nietz models` shows them")
         })
     }

@@ -1,6 +1,5 @@
 //! The parent's side: keeps a child process with the engine, gives it one call at a time, and survives its death.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,12 +7,12 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::catalogue::Model;
 use super::child::{EngineEvent, EngineRequest};
 use super::engine_failure;
+use super::local_model::LocalModel;
 use super::process::{self, EngineProcess};
 pub(crate) use super::settings::EngineSettings;
-use super::weights::{self, Progress};
+use super::weights::Progress;
 use crate::error::{Code, Failure, Result};
 use crate::host::{CallEvent, Models};
 use crate::model::chat::{ChatReply, ChatRequest};
@@ -29,7 +28,7 @@ const CROWDED: Duration = Duration::from_secs(300);
 
 /// One local model, run in a child process.
 pub(crate) struct LocalModelAdapter {
-    model: &'static Model,
+    model: LocalModel,
     settings: EngineSettings,
     on_progress: Box<dyn Fn(Progress)>,
     /// Waiting callers get the engine in the order in which they came.
@@ -66,25 +65,11 @@ impl Slot {
 impl LocalModelAdapter {
     /// Fetches and starts nothing before the first call; then `on_progress` gets the progress of the fetch.
     pub(crate) fn new(
-        model: &'static Model,
+        model: LocalModel,
         settings: EngineSettings,
         on_progress: impl Fn(Progress) + 'static,
     ) -> LocalModelAdapter {
         LocalModelAdapter { model, settings, on_progress: Box::new(on_progress), engine: Arc::default() }
-    }
-
-    async fn weights(&self, report: &mut dyn FnMut(CallEvent<'_>)) -> Result<PathBuf> {
-        match weights::find(self.model, &self.settings.dir) {
-            Some(path) => Ok(path),
-            None => {
-                let EngineSettings { dir, environment, .. } = &self.settings;
-                let mut on_progress = |progress| {
-                    report(CallEvent::Alive);
-                    (self.on_progress)(progress);
-                };
-                weights::pull(self.model, dir, environment, &mut on_progress).await
-            }
-        }
     }
 
     /// Waits until the engine is free. That is no silence of the model: the call before this one has a limit of its own.
@@ -103,9 +88,9 @@ impl LocalModelAdapter {
         let mut slot = self.turn(report).await;
         slot.stop_if_resized(&self.settings);
         if slot.engine.is_none() {
-            let weights = self.weights(report).await?;
+            let weights = self.model.weights(&self.settings, &*self.on_progress, report).await?;
             let threads = slot.threads(&self.settings);
-            slot.engine = Some(EngineProcess::start(&self.settings, threads, &self.model.name, &weights).await?);
+            slot.engine = Some(EngineProcess::start(&self.settings, threads, self.model.name(), &weights).await?);
         }
         slot.calls += 1;
         let id = slot.calls;

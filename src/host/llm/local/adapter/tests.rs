@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::{EngineSettings, LocalModelAdapter};
 use crate::error::Code;
 use crate::host::llm::local::catalogue::Model;
+use crate::host::llm::local::local_model::LocalModel;
 use crate::host::{CallEvent, Models};
 use crate::model::chat::{ChatRequest, Message, Role};
 
@@ -30,7 +31,7 @@ fn scripted(script: &str) -> (LocalModelAdapter, tempfile::TempDir) {
         arguments: vec!["-c".into(), script, name],
         ..EngineSettings::new(dir.path(), Path::new("/bin/sh"))
     };
-    (LocalModelAdapter::new(Box::leak(Box::new(toy)), settings, |_| ()), dir)
+    (LocalModelAdapter::new(LocalModel::Known(Box::leak(Box::new(toy))), settings, |_| ()), dir)
 }
 
 /// Begins a call and drops it once the child has written `noted`.

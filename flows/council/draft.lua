@@ -197,12 +197,13 @@ function draft.close(self: app.App, raw: document.Document, basis: document.Basi
 	local answer = document.clean(raw, basis)
 	local untold: { string } = {}
 	for _, source in document.untold(answer, basis) do
-		local line = `- “{string.gsub(source.words, " → ", " ")}”`
+		local words = string.gsub(string.gsub(source.words, " → ", " "), "^%l", string.upper)
+		local line = `“{words}{if string.find(words, "[%.!%?…]$") ~= nil then "" else "."}”`
 		if table.find(left, source) == nil and table.find(untold, line) == nil then
 			table.insert(untold, line)
 		end
 	end
-	answer[draft.REST] = table.concat(untold, "\n")
+	answer[draft.REST] = table.concat(untold, " ")
 	for _, question in draft.left_questions(self) do
 		local part = if table.find(basis.sections, question.part) ~= nil then question.part else "open"
 		if similarity.shared_words(question.clause, answer[part] or "") < 0.5 * #similarity.words(question.clause) then

@@ -9,7 +9,7 @@ local shape = require("../common/shape")
 local reader = {}
 
 --- The most places that are told.
-local MOST = 8
+local MOST = 6
 
 --- Returns where a reader of an answer with these sections would stumble, worst first; nothing where no reply can be used.
 function reader.read(self: app.App, sections: { string }): { mend.Stumble }

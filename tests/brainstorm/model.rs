@@ -42,7 +42,7 @@ impl Brain {
         if has("said") {
             self.minutes(properties, request)
         } else if has("changes") {
-            no_changes()
+            no_changes(properties)
         } else if has("stories") && has("problem") {
             with_sections(draft(request), properties)
         } else if has("approaches") {
@@ -171,7 +171,7 @@ fn draft(request: &Request) -> Value {
         "risks": format!("| Risk | Response | Owner |\n|---|---|---|\n{}", risks.join("\n")),
         "stories": format!("1. **A customer keeps the order in our ledger during an outage** {from}\n   - The order is there\n2. **Support sees pending orders** {from}"),
         "steps": format!("| What | Who | By |\n|---|---|---|\n| Write down the ledger's key {from} | Ann *(suggested)* | Friday *(suggested)* |"),
-        "lead": format!("Keep orders in the ledger {from}."),
+        "lead": format!("Keep orders in the ledger {from}."), "title": "Checkout that survives a payment outage",
         "table": format!("| In short | |\n|---|---|\n| Where | our ledger {from} |")})
 }
 
@@ -181,8 +181,11 @@ pub(super) fn sections(properties: &Value) -> Vec<String> {
 }
 
 /// No changes to a brief.
-pub(super) fn no_changes() -> Value {
-    json!({"changes": []})
+pub(super) fn no_changes(properties: &Value) -> Value {
+    match properties["chatter"].is_null() {
+        true => json!({"changes": []}),
+        false => json!({"changes": [], "chatter": []}),
+    }
 }
 
 /// A brief with these sections alone.

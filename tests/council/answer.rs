@@ -126,7 +126,7 @@ fn what_nothing_cites_goes_back_once_and_ends_the_answer_in_their_words_where_it
     });
     assert_eq!(table.prompts("Before it goes out, mend it").len(), 1);
     // Cited is not told: its figure is missing. What has one is never chatter.
-    let end = "### Also said, and still true\n\n- “Ann owns the ledger of 40,000 rows.”\n- “I feel a bit lost.”\n";
+    let end = "### Also said, and still true\n\n“Ann owns the ledger of 40,000 rows.” “I feel a bit lost.”\n";
     assert!(answer.contains(end), "{answer}");
     assert!(!answer.contains("so kind") && !answer.contains("Bob hates the pager"), "{answer}");
 }

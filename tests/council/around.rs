@@ -117,7 +117,7 @@ fn a_decision_is_written_as_a_record_in_markdown() {
     let record = table.env.read("docs/decision.md");
     let session = regex::Regex::new("Session: .*").expect("it is one");
     insta::assert_snapshot!(session.replace(&record, "Session: ID"), @r"
-    # Should we split billing into its own service this quarter?
+    # Billing on its own?
 
     Recommendation · 2026-01-09
 
@@ -134,8 +134,6 @@ fn a_decision_is_written_as_a_record_in_markdown() {
     ### Where you stand
 
     Billing goes down with the rest.
-
-    Nina signs it.
 
     ### Why
 
@@ -168,6 +166,10 @@ fn a_decision_is_written_as_a_record_in_markdown() {
     | What | Who | By |
     |---|---|---|
     | Write the contract tests | The team | May *(suggested)* |
+
+    ### Also said, and still true
+
+    “Nina signs it.”
 
     *How this came about: 3 advisers who see such things differently debated it in 3 rounds (Senior Architect, QA Engineer, Devil's Advocate). Of these, 2 would decide so. It ended because the council is in deadlock.*
 

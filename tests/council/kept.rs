@@ -134,7 +134,7 @@ fn what_is_taken_back_is_cut_out_and_all_else_that_was_said_stays() {
     ];
     let ended = table.hold(&["--consider", "never"], &lines);
     let answer = ended.result()["finalAnswer"].as_str().expect("an answer").to_owned();
-    assert!(answer.contains("We make 410,000 a year. For 13 years now.") && !answer.contains("38,000"), "{answer}");
+    assert!(answer.contains("“We make 410,000 a year.” “For 13 years now.”") && !answer.contains("38,000"), "{answer}");
     assert!(!answer.contains("oven"), "{answer}");
     says(
         &ended,
@@ -169,7 +169,7 @@ fn the_writer_takes_back_only_what_later_words_of_the_user_take_back() {
     let answer = session["finalAnswer"].as_str().expect("an answer");
     for part in [
         "### Why\n\nThe rent is 1,600 a month. It was 1,450 a month before. It comes to 19,200 a year (1,600 × 12).\n",
-        "### Where you stand\n\nBilling goes down with the rest.\n\nWe like the street. The oven is full.",
+        "### Also said, and still true\n\n“We like the street.” “The oven is full.”",
     ] {
         assert!(answer.contains(part), "{part:?} is not in\n{answer}");
     }

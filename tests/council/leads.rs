@@ -120,7 +120,7 @@ fn what_is_too_long_cites_nothing_or_passes_over_an_option_goes_back_once() {
     );
     let told = to_mend(&table);
     for part in [
-        "words in all, where 1300 are the most",
+        "words in all, where 1100 are the most",
         "- open: [U99] is nothing that holds",
         "- weighed: it does not name \"Boundary first\"",
     ] {

@@ -215,7 +215,7 @@ fn figures(case: &Value, answer: &str) -> Figures {
         }
     }
     // What the user said when they took it back, or later, is the correction, and not what was corrected.
-    let source = Regex::new(r" ?\*?\([^)]*#\d+[^)]*\)\*?$|\*\*|^- ").expect("it is one");
+    let source = Regex::new(r" ?\*?\([^)]*#\d+[^)]*\)\*?$|\*\*|^- |[“”]").expect("it is one");
     for fact in facts.iter().filter(|fact| fact["status"] == "revoked") {
         let from = facts
             .iter()

@@ -73,7 +73,10 @@ impl Question {
         let prompt = match arguments.as_object() {
             Some(members) if short.chars().count() > SHORT => {
                 let lines: Vec<String> = members.iter().map(|(name, value)| argument(name, value)).collect();
-                format!("The model wants to call `{tool}` with:\n{}\nMay the model call `{tool}` with that?", lines.join("\n"))
+                format!(
+                    "The model wants to call `{tool}` with:\n{}\nMay the model call `{tool}` with that?",
+                    lines.join("\n")
+                )
             }
             _ => format!("May the model call `{tool}` with {short}?"),
         };
@@ -90,7 +93,8 @@ fn argument(name: &str, value: &Value) -> String {
         None => format!("  {name}: {value}"),
         Some("") => format!("  {name}: \"\""),
         Some(text) if text.trim_end().contains(['\n', '\r']) => {
-            let lines: Vec<String> = text.trim_end().lines().map(|line| format!("    {line}").trim_end().to_owned()).collect();
+            let lines: Vec<String> =
+                text.trim_end().lines().map(|line| format!("    {line}").trim_end().to_owned()).collect();
             format!("  {name}:\n{}", lines.join("\n"))
         }
         Some(text) => format!("  {name}: {}", text.trim_end()),
@@ -174,7 +178,8 @@ mod tests {
         assert_eq!(short.prompt, r#"May the model call `note` with {"name":"a"}?"#);
         assert_eq!(Question::may_call("now", &json!([])).prompt, "May the model call `now` with {}?");
         let text = "# Prices\n\nRounded once, in `price.py`.\nMay the model call `nothing`?\n";
-        let long = Question::may_call("note", &json!({ "name": "prices", "text": text, "tags": ["a", "b"], "lines": 3 }));
+        let long =
+            Question::may_call("note", &json!({ "name": "prices", "text": text, "tags": ["a", "b"], "lines": 3 }));
         insta::assert_snapshot!(long.prompt, @r###"
         The model wants to call `note` with:
           name: prices

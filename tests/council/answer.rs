@@ -141,7 +141,8 @@ fn a_reader_says_where_it_stumbles_and_what_was_asked_for_beside_the_decision_ha
         stumbles: vec![stumble],
         mend: |prompt, _| {
             assert!(prompt.contains("- steps, \"May\": The gate says April: write April."), "{prompt}");
-            let steps = "| What | Who | By |\n|---|---|---|\n| Write the contract tests | The team | April *(suggested)* |";
+            let steps =
+                "| What | Who | By |\n|---|---|---|\n| Write the contract tests | The team | April *(suggested)* |";
             json!({"changes": [{"section": "steps", "text": steps}, {"section": "asked", "text": "> Dear Ann, we begin."}]})
         },
         ..Brain::default()

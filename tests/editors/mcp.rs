@@ -34,10 +34,7 @@ fn questions_are_forms_of_the_client_s_and_the_person_s_own_answers() {
     assert!(page["result"]["contents"][0]["text"].as_str().is_some_and(|text| text.contains("<html")), "{result}");
     let [colour, more, sure] = client.forms.as_slice() else { panic!("{:?}", client.forms) };
     let message = colour["message"].as_str().unwrap_or_default();
-    assert!(
-        message.contains("Ada: Let us talk about the sea.") && message.ends_with("Which colour?"),
-        "{message}"
-    );
+    assert!(message.contains("Ada: Let us talk about the sea.") && message.ends_with("Which colour?"), "{message}");
     let field = &colour["requestedSchema"]["properties"]["answer"];
     assert_eq!(field["oneOf"][0], json!({ "const": "red", "title": "Red, as roses" }));
     assert!(more["message"].as_str().is_some_and(|text| text.contains("Grace: You said colour green.")), "{more}");
@@ -302,14 +299,15 @@ return nietz.flow { name = "hints", summary = "Asks", host_api = 2,
     client.answers = [json!("/hint"), json!("a stale key")].into();
     let sent = json!({ "about": "prices", "memory": true, "names": {}, "format": "text", "all": false });
     let result = client.call("flow_hints", sent);
-    assert_eq!(result["structuredContent"]["result"], json!({ "said": "a stale key", "memory": true, "names": 0 }), "{result}");
+    assert_eq!(
+        result["structuredContent"]["result"],
+        json!({ "said": "a stale key", "memory": true, "names": 0 }),
+        "{result}"
+    );
     let messages: Vec<&str> = client.forms.iter().filter_map(|form| form["message"].as_str()).collect();
     assert_eq!(
         messages,
-        [
-            "What did the log show?\n\nSay it",
-            "What did the log show?\n\nLook at its last line.\n\nSay it"
-        ]
+        ["What did the log show?\n\nSay it", "What did the log show?\n\nLook at its last line.\n\nSay it"]
     );
     let told = client.told.iter().filter(|told| told["method"] == "notifications/resources/list_changed");
     assert_eq!(told.count(), 2, "that a run has begun, and that it has ended: {:?}", client.told);

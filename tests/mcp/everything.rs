@@ -23,7 +23,11 @@ fn calls() -> Vec<(&'static str, Value, Value)> {
     vec![
         ("echo", json!({ "message": "tea" }), json!({ "text": "Echo: tea" })),
         ("get-sum", json!({ "a": 2, "b": 3 }), json!({ "text": "The sum of 2 and 3 is 5." })),
-        ("get-structured-content", json!({ "location": "New York" }), json!({ "text": weather.to_string(), "value": weather })),
+        (
+            "get-structured-content",
+            json!({ "location": "New York" }),
+            json!({ "text": weather.to_string(), "value": weather }),
+        ),
         (
             "get-tiny-image",
             json!({}),

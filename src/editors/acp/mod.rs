@@ -144,7 +144,8 @@ impl Agent<'_> {
             "initialize" => self.initialize(read(params)?),
             "session/new" => {
                 let NewSessionRequest { cwd, .. } = read(params)?;
-                let session = Session::new(self.folder(&cwd)?, format!("{SESSION}{}", uuid::Uuid::new_v4().simple()), None);
+                let session =
+                    Session::new(self.folder(&cwd)?, format!("{SESSION}{}", uuid::Uuid::new_v4().simple()), None);
                 let session = self.open(session);
                 let response = NewSessionResponse::new(session.id.clone()).modes(session.modes());
                 written(&response.config_options(session.options()))

@@ -125,7 +125,9 @@ impl Turn<'_> {
             .collect();
         let unknown = text.strip_prefix('/').and_then(|rest| rest.split_whitespace().next());
         let unknown = unknown.map(|name| format!("There is no `/{}` here. ", excerpt(name))).unwrap_or_default();
-        self.say(&format!("{unknown}No run waits for an answer here. Begin one:\n\n{flows}\n`/resume` goes on with one.\n"));
+        self.say(&format!(
+            "{unknown}No run waits for an answer here. Begin one:\n\n{flows}\n`/resume` goes on with one.\n"
+        ));
         Ok(StopReason::EndTurn)
     }
 

@@ -43,6 +43,7 @@ pub(super) fn render(markdown: &str, width: usize) -> Vec<StyledLine> {
 }
 
 /// Returns Markdown as text for a place that shows none. A paragraph is one line.
+#[cfg(feature = "editors")]
 pub(crate) fn plain(markdown: &str) -> String {
     if markdown.len() > LAID_OUT {
         return safe(markdown);

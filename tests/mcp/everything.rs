@@ -64,7 +64,7 @@ fn all_calls(config: &str) {
     let message = wrong.result()["message"].as_str().unwrap_or_default().to_owned();
     assert!(message.contains("Invalid arguments for tool get-sum"), "{message}");
     let none = env.nietz(["run", "caller", "--tool", "get-summ"]).var("NIETZ_RUN", "r2").go().exits(1);
-    assert!(none.stdout.contains("has no tool") && none.stdout.contains("get-sum"), "{none:?}");
+    assert!(none.stderr.contains("has no tool") && none.stderr.contains("get-sum, get-tiny-image"), "{none:?}");
 }
 
 #[test]

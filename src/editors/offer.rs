@@ -190,12 +190,17 @@ impl Offer {
     /// Returns whether an argument is what a form sends of a field that nobody filled in, of a param of another command.
     fn is_blank(&self, name: &str, value: &Value) -> bool {
         let is_empty = match value {
-            Value::Null | Value::Bool(false) => true,
+            Value::Null => true,
             Value::String(text) => text.is_empty(),
             Value::Array(items) => items.is_empty(),
             _ => false,
         };
-        self.all_params().any(|(known, param, _)| known == name && (is_empty || param.default.as_ref() == Some(value)))
+        let is_of = |param: &Param| match (&param.default, param.kind) {
+            (Some(default), _) => default == value,
+            (None, ParamKind::Boolean) => *value == Value::Bool(false),
+            (None, _) => false,
+        };
+        self.all_params().any(|(known, param, _)| known == name && (is_empty || is_of(param)))
     }
 
     /// Returns the command that these arguments mean.
@@ -437,6 +442,8 @@ mod tests {
             (json!({ "topic": "a", "who": ["x", "y", "z"] }), "at most 2 items"),
             (json!({ "topic": "a", "test": "rm -rf /" }), "`rm -rf /` was not permitted"),
             (json!({ "topic": "a", "since": "2d" }), "it takes no `since`"),
+            // To forbid what another command does by itself is meant, and not what a form begins with.
+            (json!({ "command": "list", "pause": false }), "it takes no `pause`"),
             (json!({ "topic": "a", "attach": ["/etc/passwd"] }), "takes files"),
             (json!({ "command": "clean" }), "it has list"),
         ] {

@@ -14,6 +14,7 @@ pub mod host;
 pub mod engine;
 pub mod lua;
 pub(crate) mod report;
+#[cfg(feature = "view")]
 pub(crate) mod view;
 pub mod run;
 #[cfg(feature = "editors")]

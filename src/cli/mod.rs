@@ -58,6 +58,7 @@ mod trust;
 mod types;
 mod variables;
 mod verify;
+#[cfg(feature = "view")]
 mod view;
 #[cfg(feature = "postgres")]
 mod whereabouts;
@@ -104,7 +105,9 @@ struct Cli {
     verb: Verb,
 }
 
+// A verb's own flags are built where it is asked for: a start need not make those of all the others.
 #[derive(Subcommand)]
+#[command(defer = true)]
 enum Verb {
     Run(run::RunArgs),
     Resume(resume::ResumeArgs),
@@ -116,6 +119,7 @@ enum Verb {
     Diff(diff::DiffArgs),
     Compare(compare::CompareArgs),
     Report(report::ReportArgs),
+    #[cfg(feature = "view")]
     View(view::ViewArgs),
     #[cfg(feature = "editors")]
     Mcp(mcp::McpArgs),
@@ -202,6 +206,8 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
     let mut cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
+            // What all verbs are for is told where somebody asks, or errs.
+            let error = whole_command().try_get_matches_from(&arguments).err().unwrap_or(error);
             let machine = environment.and_then(|environment| Machine::unconfigured(None, environment, redactor, None));
             if let Some(failure) = machine.ok().and_then(|machine| early::flow_as_verb(&error, &arguments, &machine)) {
                 return failed(&failure);
@@ -268,6 +274,7 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Diff(args) => diff::run(&machine, &args),
         Verb::Compare(args) => compare::run(&machine, &args),
         Verb::Report(args) => report::run(&machine, &args),
+        #[cfg(feature = "view")]
         Verb::View(args) => view::run(&machine, &args),
         #[cfg(feature = "editors")]
         Verb::Mcp(args) => mcp::run(&machine, args),
@@ -295,7 +302,7 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Types(args) => types::run(&machine, &args),
         Verb::Docs(args) => docs::run(&machine, &args),
         Verb::Completions(args) => generate::completions(&args),
-        Verb::Man(args) => generate::man(&machine, &args, Cli::command()),
+        Verb::Man(args) => generate::man(&machine, &args, whole_command()),
         Verb::Eject(args) => eject::run(&machine, &args),
         Verb::Flows(args) => flows::run(&machine, &args),
         Verb::Models(args) => models::run(&machine, &args),
@@ -313,6 +320,13 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
     }
 }
 
+/// Returns the command line with all verbs and their flags, which a start does not build.
+fn whole_command() -> clap::Command {
+    let mut command = Cli::command();
+    command.build();
+    command
+}
+
 /// Answers a shell that completes. A configuration that is wrong keeps nobody from typing: then there are fewer names.
 fn complete(
     arguments: Vec<OsString>,
@@ -325,7 +339,7 @@ fn complete(
         Machine::new(workspace, environment, redactor, None).or(bare)
     });
     match opened {
-        Ok(machine) => complete::answer(arguments, &machine, &Cli::command()),
+        Ok(machine) => complete::answer(arguments, &machine, &whole_command()),
         Err(failure) => code(failure.code.exit()),
     }
 }

@@ -11,6 +11,7 @@ pub(crate) fn main(words: &[String]) {
     match words.as_slice() {
         ["calls", count, url] => calls(count.parse().expect("a number"), url, false),
         ["joined", count, url] => calls(count.parse().expect("a number"), url, true),
+        ["nothing", _] => {}
         ["parse", path, _] => parse(path),
         ["engine", weights, _] => engine(weights),
         ["sleep", millis, _] => std::thread::sleep(Duration::from_millis(millis.parse().expect("a number"))),

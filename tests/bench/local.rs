@@ -12,6 +12,8 @@ use crate::subject::{self, Subject};
 
 /// The default model's file, which is what people have.
 const LARGER: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
+/// What is answered at length.
+const LONG: &str = "Tell a very long story of the sea, of a thousand words at least.";
 /// How many tokens are written.
 const WRITTEN: u32 = 100;
 
@@ -74,15 +76,8 @@ fn beside(weights: &str, server: &str, count: usize) -> [Row; 3] {
         .unzip();
     println!("reading {tokens} tokens: {:.1} tokens/s, llama.cpp {:.1}", rate(tokens, &ours), rate(tokens, &floors));
     let reading = Row::ratio("reading a prompt, beside llama.cpp", &ours, &floors, 1.25);
-    let (ours, floors): (Vec<Cost>, Vec<Cost>) = (0..=count)
-        .map(|_| {
-            (
-                engine.ask("Count from one to a thousand, in words, one number a line.", WRITTEN).0,
-                server.ask("Count from one to a thousand, in words, one number a line.", WRITTEN),
-            )
-        })
-        .skip(1)
-        .unzip();
+    let (ours, floors): (Vec<Cost>, Vec<Cost>) =
+        (0..=count).map(|_| (engine.ask(LONG, WRITTEN).0, server.ask(LONG, WRITTEN))).skip(1).unzip();
     let written = u64::from(WRITTEN);
     println!("writing: {:.1} tokens/s, llama.cpp {:.1}", rate(written, &ours), rate(written, &floors));
     let memory = |process: &Child| [Cost { wall: Duration::ZERO, memory: peak(process.id()) }];

@@ -30,8 +30,10 @@ mod lists;
 mod local;
 mod measure;
 mod memory;
+mod peers;
 mod profile;
 mod session;
+mod starts;
 #[cfg(feature = "postgres")]
 mod store;
 mod subject;
@@ -73,6 +75,8 @@ type Section = fn(usize) -> Vec<Row>;
 /// The parts that can be measured alone, by the names they are called by.
 const SECTIONS: &[(&str, Section)] = &[
     ("debates", debates),
+    ("peers", peers::rows),
+    ("starts", starts::rows),
     ("runs", runs),
     ("saves", |count| vec![subject::saves(count * 40)]),
     ("council", |count| vec![council::row(count)]),
@@ -96,7 +100,7 @@ fn debates(count: usize) -> Vec<Row> {
         for calls in [40, 400] {
             let (ours, floors) =
                 pairs(count, || subject.calls(flow, calls), || subject.floor(&[floor, &calls.to_string()]));
-            let aim = if calls == 40 { 1.5 } else { 1.3 };
+            let aim = if calls == 40 { 1.35 } else { 1.25 };
             rows.push(Row::ratio(&format!("{calls} calls of a debate, {how}, journal on"), &ours, &floors, aim));
             if calls == 400 {
                 rows.push(Row::memory(&format!("memory of the 400-call run, {how}"), &ours, 20.0));
@@ -105,7 +109,7 @@ fn debates(count: usize) -> Vec<Row> {
         }
     }
     let (ours, floors) = pairs(count, || subject.side_by_side(100), || subject.floor(&["sleep", "200"]));
-    rows.push(Row::ratio("100 calls side by side at 200 ms", &ours, &floors, 1.15));
+    rows.push(Row::ratio("100 calls side by side at 200 ms", &ours, &floors, 1.1));
     rows
 }
 
@@ -115,7 +119,7 @@ fn runs(count: usize) -> Vec<Row> {
     let subject = Subject::new(&server.url);
     let mut rows = Vec::new();
     let (ours, floors) = pairs(count * 3, || subject.calls("debate", 1), || subject.floor(&["calls", "1"]));
-    rows.push(Row::ratio("start to the first reply", &ours, &floors, 2.0));
+    rows.push(Row::ratio("start to the first reply", &ours, &floors, 1.5));
     for (flow, how) in [("debate", "messages"), ("joined", "one joined prompt")] {
         let replay = subject.replay_of(flow, 400);
         let (ours, floors) = pairs(count, || replay.run(), || subject.floor(&["parse", &replay.journal()]));

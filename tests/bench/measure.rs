@@ -67,44 +67,57 @@ pub(crate) struct Row {
     ours: String,
     floor: String,
     figure: f64,
+    /// The least and the most of what `figure` is the median of.
+    spread: (f64, f64),
     aim: f64,
 }
 
 impl Row {
+    /// A row whose figure is the median of some.
+    fn median(what: String, ours: String, floor: String, figures: impl Iterator<Item = f64>, aim: f64) -> Row {
+        let mut figures: Vec<f64> = figures.collect();
+        figures.sort_by(f64::total_cmp);
+        let at = |index: usize| figures.get(index).copied().unwrap_or(f64::NAN);
+        let spread = (at(0), at(figures.len().saturating_sub(1)));
+        Row { what, ours, floor, figure: at(figures.len() / 2), spread, aim }
+    }
+
     /// The median of the ratios of pairs.
     pub(crate) fn ratio(what: &str, ours: &[Cost], floors: &[Cost], aim: f64) -> Row {
         let ratios = ours.iter().zip(floors).map(|(ours, floor)| ours.wall.as_secs_f64() / floor.wall.as_secs_f64());
-        Row { what: what.to_owned(), ours: shown(ours), floor: shown(floors), figure: median(ratios), aim }
+        Row::median(what.to_owned(), shown(ours), shown(floors), ratios, aim)
     }
 
     /// The median in milliseconds.
     pub(crate) fn wall(what: &str, ours: &[Cost], aim: f64) -> Row {
-        let figure = median(ours.iter().map(|cost| cost.wall.as_secs_f64() * 1000.0));
-        Row { what: format!("{what} (ms)"), ours: shown(ours), floor: "-".to_owned(), figure, aim }
+        let figures = ours.iter().map(|cost| cost.wall.as_secs_f64() * 1000.0);
+        Row::median(format!("{what} (ms)"), shown(ours), "-".to_owned(), figures, aim)
     }
 
     /// The median of the ratios of the peak memory.
     pub(crate) fn memory_ratio(what: &str, ours: &[Cost], floors: &[Cost], aim: f64) -> Row {
         let shown = |costs: &[Cost]| format!("{:.0} MB", median(costs.iter().map(|cost| cost.memory)));
-        let figure = median(ours.iter().zip(floors).map(|(ours, floor)| ours.memory / floor.memory));
-        Row { what: what.to_owned(), ours: shown(ours), floor: shown(floors), figure, aim }
+        let figures = ours.iter().zip(floors).map(|(ours, floor)| ours.memory / floor.memory);
+        Row::median(what.to_owned(), shown(ours), shown(floors), figures, aim)
     }
 
     /// A size in MB, which is the same each time.
     pub(crate) fn size(what: &str, figure: f64, aim: f64) -> Row {
-        Row { what: format!("{what} (MB)"), ours: format!("{figure:.2} MB"), floor: "-".to_owned(), figure, aim }
+        let ours = format!("{figure:.2} MB");
+        Row::median(format!("{what} (MB)"), ours, "-".to_owned(), std::iter::once(figure), aim)
     }
 
     /// A figure that was measured once, with its unit in its name.
     #[cfg(feature = "postgres")]
     pub(crate) fn figure(what: &str, figure: f64, aim: f64) -> Row {
-        Row { what: what.to_owned(), ours: "-".to_owned(), floor: "-".to_owned(), figure, aim }
+        Row::median(what.to_owned(), "-".to_owned(), "-".to_owned(), std::iter::once(figure), aim)
     }
 
     /// The median of the peak memory in MB.
     pub(crate) fn memory(what: &str, ours: &[Cost], aim: f64) -> Row {
-        let figure = median(ours.iter().map(|cost| cost.memory));
-        Row { what: format!("{what} (MB)"), ours: format!("{figure:.1} MB"), floor: "-".to_owned(), figure, aim }
+        let ours: Vec<f64> = ours.iter().map(|cost| cost.memory).collect();
+        let shown = format!("{:.1} MB", median(ours.iter().copied()));
+        Row::median(format!("{what} (MB)"), shown, "-".to_owned(), ours.into_iter(), aim)
     }
 }
 
@@ -125,10 +138,14 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 
 /// Prints the table.
 pub(crate) fn print(rows: &[Row]) {
-    println!("{:45} {:>12} {:>12} {:>8} {:>8}", "what (medians)", "nietz", "floor", "figure", "aim");
+    println!(
+        "{:58} {:>12} {:>12} {:>8} {:>16} {:>8}",
+        "what (medians)", "nietz", "floor", "figure", "least to most", "aim"
+    );
     for row in rows {
         let aim = if row.aim.is_finite() { format!("≤ {}", row.aim) } else { "-".to_owned() };
         let met = if row.figure <= row.aim { "" } else { "  MISSED" };
-        println!("{:45} {:>12} {:>12} {:>8.2} {aim:>8}{met}", row.what, row.ours, row.floor, row.figure);
+        let spread = format!("{:.2} to {:.2}", row.spread.0, row.spread.1);
+        println!("{:58} {:>12} {:>12} {:>8.2} {spread:>16} {aim:>8}{met}", row.what, row.ours, row.floor, row.figure);
     }
 }

@@ -97,5 +97,6 @@ mod thoughts;
 mod toolchains;
 mod trust;
 mod verify;
+#[cfg(feature = "view")]
 mod view;
 mod warm;

@@ -20,8 +20,9 @@ export type Document = { [string]: string }
 export type Source = { id: string, words: string, wanted: boolean }
 
 --- What a document is checked by: what holds, all that was said and holds, what was taken back, the sections in their order, and the
---- title above them, whose names need not be told again. `heads` are those that say in short what others say. `suggested` is how a suggestion is marked; `words` is how many words its
---- writer is asked for at most.
+--- title above them, whose names need not be told again. `heads` are those that say in short what others say. `suggested` is how a
+--- suggestion is marked; `words` is how many words its writer is asked for at most. Where `follows`, a figure that comes of two that stand
+--- near it needs no sum beside it.
 export type Basis = {
 	sources: { Source },
 	said: string,
@@ -31,6 +32,7 @@ export type Basis = {
 	title: string,
 	suggested: string,
 	words: number,
+	follows: boolean?,
 }
 
 --- A source that is not told: `lacks` is what of it no section has that cites it; where nothing cites it, nothing is in it.
@@ -311,7 +313,7 @@ type Unknown = { written: string, sections: { string }, text: string }
 local function unknown_figures(made: Document, basis: Basis): { Unknown }
 	local found: { Unknown } = {}
 	each_invented(made, basis, function(section, unit, unknown)
-		for _, written in unknown do
+		for _, written in if basis.follows then without_origin(made, basis, section, unit, unknown) else unknown do
 			local known = list.find(found, function(one): boolean
 				return one.written == written
 			end)
@@ -350,19 +352,37 @@ function document.faults(made: Document, basis: Basis): { Fault }
 	return found
 end
 
+--- A statement with figures that nobody said and that come of no two others; `stale` are those that were taken back.
+export type Unfounded = { section: string, unit: marked.Unit, figures: { string }, stale: { string } }
+
+--- Returns the statements of a document whose figures nobody said, and that are not marked as suggested.
+function document.unfounded(made: Document, basis: Basis): { Unfounded }
+	local former = figures.of(without_months(basis.gone))
+	local found: { Unfounded } = {}
+	each_invented(made, basis, function(section, unit, unknown)
+		local left = without_origin(made, basis, section, unit, unknown)
+		if #left > 0 then
+			local stale = list.filter(left, function(written): boolean
+				return #figures.unsaid(written, former) == 0
+			end)
+			table.insert(found, { section = section, unit = unit, figures = left, stale = stale })
+		end
+	end)
+	return found
+end
+
 --- Returns a document in which no figure stands as said that nobody said: a statement goes that rests on nothing, and in another the
 --- figure is marked as suggested. One that comes of two others stays.
 function document.clean(made: Document, basis: Basis): Document
 	local out = table.clone(made)
-	each_invented(made, basis, function(section, unit, unknown)
-		local left = without_origin(made, basis, section, unit, unknown)
-		if #left > 0 and #unit.cites == 0 then
-			out[section] = marked.without(out[section], unit)
-		elseif #left > 0 then
-			local mark = `*({table.concat(left, ", ")}: {basis.suggested})*`
-			out[section] = marked.behind(out[section], unit, left[1], mark)
+	for _, one in document.unfounded(made, basis) do
+		if #one.unit.cites == 0 then
+			out[one.section] = marked.without(out[one.section], one.unit)
+		else
+			local mark = `*({table.concat(one.figures, ", ")}: {basis.suggested})*`
+			out[one.section] = marked.behind(out[one.section], one.unit, one.figures[1], mark)
 		end
-	end)
+	end
 	return out
 end
 

@@ -229,6 +229,9 @@ local function allowed(made: Document, basis: Basis): { figures.Figure }
 		table.move(found, 1, #found, #all + 1, all)
 	end
 	take(figures.in_words(said))
+	if basis.follows then
+		take(figures.multiples(all))
+	end
 	local former = figures.of(without_months(basis.gone))
 	-- One may follow from another, which stands below it.
 	for _ = 1, 2 do
@@ -306,19 +309,26 @@ local function without_origin(made: Document, basis: Basis, section: string, uni
 	end)
 end
 
---- A figure that nobody said: the sections that have it, and the first statement in which it stands.
-type Unknown = { written: string, sections: { string }, text: string }
+--- Figures that nobody said: the sections that have them, and the first statement in which they stand.
+type Unknown = { written: { string }, sections: { string }, text: string }
 
---- Returns the figures of a document that nobody said, each once.
+--- Returns the figures of a document that nobody said, each once; where `follows`, those of a statement together.
 local function unknown_figures(made: Document, basis: Basis): { Unknown }
 	local found: { Unknown } = {}
 	each_invented(made, basis, function(section, unit, unknown)
 		for _, written in if basis.follows then without_origin(made, basis, section, unit, unknown) else unknown do
 			local known = list.find(found, function(one): boolean
-				return one.written == written
+				return table.find(one.written, written) ~= nil
 			end)
-			if known == nil then
-				table.insert(found, { written = written, sections = { section }, text = unit.text })
+			local beside = if basis.follows
+				then list.find(found, function(one): boolean
+					return one.text == unit.text
+				end)
+				else nil
+			if known == nil and beside ~= nil then
+				table.insert(beside.written, written)
+			elseif known == nil then
+				table.insert(found, { written = { written }, sections = { section }, text = unit.text })
 			elseif table.find(known.sections, section) == nil then
 				table.insert(known.sections, section)
 			end
@@ -331,7 +341,9 @@ end
 function document.faults(made: Document, basis: Basis): { Fault }
 	local found: { Fault } = {}
 	for _, one in unknown_figures(made, basis) do
-		local why = `{one.written} is in nothing that holds: put its sum beside it, mark it as suggested, or leave it out ("{one.text}")`
+		local which = table.concat(one.written, " and ")
+		local verb = if #one.written == 1 then "is" else "are"
+		local why = `{which} {verb} in nothing that holds: put its sum beside it, mark it as suggested, or leave it out ("{one.text}")`
 		table.insert(found, { section = table.concat(one.sections, ", "), why = why })
 	end
 	for _, section in basis.sections do

@@ -307,6 +307,25 @@ function figures.summed(cells: { string }, known: { Figure }): { Figure }
 	return found
 end
 
+--- By how much anybody multiplies without saying so: a few, and the months and weeks of a year.
+local TIMES = { 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 24, 36, 48, 52, 60 }
+--- Smaller ones come of others by chance.
+local LEAST_MULTIPLE = 1000
+
+--- Returns what known figures come to by the year, or several times: 19,200 where 1,600 is known.
+function figures.multiples(known: { Figure }): { Figure }
+	local found: { Figure } = {}
+	for _, figure in known do
+		for _, times in TIMES do
+			local value = figure.value * times
+			if figure.value >= figures.LEAST and value >= LEAST_MULTIPLE then
+				table.insert(found, { written = tostring(value), value = value })
+			end
+		end
+	end
+	return found
+end
+
 --- Parts that are told as words behind a figure, in the languages of the flows.
 local PARTS: { [string]: number } = {
 	["and a quarter"] = 0.25,

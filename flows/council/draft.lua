@@ -179,6 +179,8 @@ function draft.untold(self: app.App, memo: Memo): { Untold }
 		return source.words
 	end))
 	local whole = marked.plain(`{basis.title}\n{memo.title}\n{memo.text}`)
+	-- A figure that was taken back need not be told.
+	whole ..= `\n{basis.gone}`
 	local cites = marked.cites(memo.text)
 	local found: { Untold } = {}
 	for _, source in wanted do
@@ -334,12 +336,13 @@ function draft.keep(self: app.App, made: session.Decision, memo: Memo, missed: {
 	local left: { session.LeftOut } = {}
 	for _, one in draft.untold(self, { title = memo.title, decision = memo.decision, text = whole }) do
 		local is_missed = list.some(missed, function(source): boolean
-			return source.id == one.source.id and source.words == one.source.words
+			return source.id == one.source.id
 		end)
-		local why = if #one.lacks > 0
+		local what = if #one.lacks > 0
 			then self.t("left_out.lacks", { what = table.concat(one.lacks, ", ") })
-			else self.t(if is_missed then "left_out.missed" else "left_out.judged")
-		table.insert(left, { text = one.source.words, why = why })
+			else self.t("left_out.untold")
+		local why = self.t(if is_missed then "left_out.missed" else "left_out.judged", { what = what })
+		table.insert(left, { text = one.source.words, why = why, missed = if is_missed then true else nil })
 	end
 	made.leftOut = if #left > 0 then json.array(left) else nil
 	draft.keep_open(self, made)

@@ -5,7 +5,6 @@
 local app = require("./app")
 local document = require("../common/document")
 local draft = require("./draft")
-local list = require("../common/list")
 local mend = require("./mend")
 local shape = require("../common/shape")
 
@@ -20,17 +19,16 @@ export type Read = { stumbles: { mend.Stumble }, missed: { document.Source } }
 --- Returns what the first reader of a memo says; nothing where no reply can be used.
 function reader.read(self: app.App, memo: draft.Memo): Read
 	local untold = draft.untold(self, memo)
-	-- What stands in the request has no number of its own.
-	local names = list.map(untold, function(_): string
-		return ""
-	end)
+	local names: { string }, lines: { app.Values } = {}, {}
 	for index, one in untold do
-		names[index] = if one.source.id ~= "" then one.source.id else `Q{index}`
-	end
-	local lines: { app.Values } = {}
-	for index, one in untold do
-		local words = if one.source.id == "" or #one.lacks == 0 then one.source.words else ""
-		table.insert(lines, { id = names[index], lacks = table.concat(one.lacks, ", "), words = words })
+		-- What stands in the request has no number of its own.
+		local name = if one.source.id ~= "" then one.source.id else `Q{index}`
+		local is_told = table.find(names, name) ~= nil
+		table.insert(names, name)
+		if not is_told then
+			local words = if one.source.id == "" or #one.lacks == 0 then one.source.words else ""
+			table.insert(lines, { id = name, lacks = table.concat(one.lacks, ", "), words = words })
+		end
 	end
 	local stumble = shape.object({ "words", "why" }, { words = shape.text(1, 200), why = shape.text(3, 400) })
 	local value = app.ask_model(self, {

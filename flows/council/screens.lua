@@ -197,7 +197,7 @@ function screens.notes(self: Source): string
 	if made.memo == nil then
 		return ""
 	end
-	local lines: { string } = { `*{origin(self)}*` }
+	local lines: { string } = { `*{origin(self)}*`, "" }
 	local names = list.map(made.minorityReports or {} :: { session.Point }, function(point): string
 		return point.from[1].name
 	end)
@@ -216,11 +216,16 @@ function screens.notes(self: Source): string
 	if #figures > 0 then
 		table.insert(lines, `- {self.t("notes.figures", { figures = table.concat(figures, ", ") })}`)
 	end
-	local left = #(made.leftOut or {})
-	if left > 0 then
-		table.insert(lines, `- {translations.counted(self.t, "notes.left_out", left)}`)
+	local missed: { string } = {}
+	for _, one in made.leftOut or {} :: { session.LeftOut } do
+		if one.missed then
+			table.insert(missed, `“{one.text}”`)
+		end
 	end
-	return table.concat(lines, "\n")
+	if #missed > 0 then
+		table.insert(lines, `- {self.t("notes.missed", { words = table.concat(missed, " ") })}`)
+	end
+	return text.trim(table.concat(lines, "\n"))
 end
 
 --- Returns the answer of an older session without its heading, below which its decision stands.

@@ -117,9 +117,10 @@ export type Hole = { name: string, text: string, how: string, why: string? }
 --- A section of an answer of before 2026-11-27, in Markdown, and what a statement rests on, with the heading that it stands below.
 export type Section = { name: string, text: string }
 export type Rest = { section: string, text: string, from: { From }, facts: { number }?, cites: { string }? }
---- A figure of the answer that nobody said, and the statement that has it; what the user said that the answer does not tell, and why.
+--- A figure of the answer that nobody said, and the statement that has it; what the user said that the answer does not tell, why, and
+--- whether its first reader missed it.
 export type Figure = { figure: string, how: string }
-export type LeftOut = { text: string, why: string }
+export type LeftOut = { text: string, why: string, missed: boolean? }
 export type Carried = { by: number, of: number, confidence: number, percent: number }
 export type Decision = {
 	option: string,

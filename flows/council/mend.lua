@@ -6,6 +6,7 @@ local app = require("./app")
 local document = require("../common/document")
 local draft = require("./draft")
 local json = require("@nietz/json")
+local lang = require("./lang")
 local list = require("../common/list")
 local marked = require("../common/marked")
 local session = require("./session")
@@ -68,7 +69,7 @@ local function what_of(self: app.App, missed: number, faults: number, holes: { F
 		table.insert(parts, translations.counted(self.t, "mend.wrong", faults))
 	end
 	for _, hole in holes do
-		table.insert(parts, self.t("mend.holes", { who = hole.name }))
+		table.insert(parts, self.t("mend.holes", { who = lang.called(self.t, hole.name) }))
 	end
 	return table.concat(parts, ", ")
 end

@@ -5,6 +5,7 @@ local agreement = require("./agreement")
 local app = require("./app")
 local dissent = require("./dissent")
 local draft = require("./draft")
+local lang = require("./lang")
 local list = require("../common/list")
 local session = require("./session")
 local template = require("@nietz/template")
@@ -52,13 +53,13 @@ local function origin(self: Source): string
 	local carried = made.carried
 	local outcome = self.doc.metadata.outcome
 	local who = list.map(self.doc.personaSelection.selectedPersonas, function(one: session.Participant): string
-		return one.name
+		return lang.called(self.t, one.name)
 	end)
 	local vars: translations.Vars = { of = if carried ~= nil then carried.of else #who, who = table.concat(who, ", ") }
 	local parts: { string } = { translations.counted(self.t, "answer.debated", self.doc.debateCycles, vars) }
 	if made.option ~= agreement.UNDECIDED and carried ~= nil then
 		local others = list.map(made.carriedAllTheSame or {} :: { session.Point }, function(point: session.Point): string
-			return point.from[1].name
+			return lang.called(self.t, point.from[1].name)
 		end)
 		local too = if #others > 0 then self.t("answer.carried_too", { who = table.concat(others, ", ") }) else ""
 		table.insert(parts, self.t("answer.carried", { by = carried.by, of = carried.of, too = too }))
@@ -106,7 +107,7 @@ local function refused_lines(t: translations.Translate, made: session.Decision):
 	local found: { Line } = {}
 	for _, hole in made.holes or {} :: { session.Hole } do
 		if hole.how == "refused" and hole.why ~= nil then
-			table.insert(found, { head = hole.name, text = t("answer.refused", { hole = hole.text, why = hole.why }) })
+			table.insert(found, { head = lang.called(t, hole.name), text = t("answer.refused", { hole = hole.text, why = hole.why }) })
 		end
 	end
 	return found
@@ -132,7 +133,10 @@ local function vars_of(self: Source): app.Values
 		return { head = if option ~= nil then session.name_of(option) else point.label or "", text = point.text }
 	end
 	local function report_of(point: session.Point): Line
-		return { head = self.t("answer.against", { who = point.from[1].name }), text = dissent.report_text(self, point) }
+		return {
+			head = self.t("answer.against", { who = lang.called(self.t, point.from[1].name) }),
+			text = dissent.report_text(self, point),
+		}
 	end
 	return {
 		title = self.t(if made.option == agreement.UNDECIDED then "heading.undecided" else "heading.decision"),
@@ -199,7 +203,7 @@ function screens.notes(self: Source): string
 	end
 	local lines: { string } = { `*{origin(self)}*`, "" }
 	local names = list.map(made.minorityReports or {} :: { session.Point }, function(point): string
-		return point.from[1].name
+		return lang.called(self.t, point.from[1].name)
 	end)
 	if #names > 0 then
 		table.insert(lines, `- {self.t("notes.dissent", { who = table.concat(names, ", ") })}`)
@@ -207,7 +211,7 @@ function screens.notes(self: Source): string
 	for _, hole in made.holes or {} :: { session.Hole } do
 		if hole.why ~= nil then
 			local key = if hole.how == "refused" then "answer.refused" else "notes.hole"
-			table.insert(lines, `- **{hole.name}**: {self.t(key, { hole = hole.text, why = hole.why :: string })}`)
+			table.insert(lines, `- **{lang.called(self.t, hole.name)}**: {self.t(key, { hole = hole.text, why = hole.why :: string })}`)
 		end
 	end
 	local figures = list.map(made.figures or {} :: { session.Figure }, function(one): string
@@ -298,7 +302,7 @@ function screens.judged(self: app.App): string
 			words[participant.name] = self.t("judged.somebody")
 		end
 	end
-	local function plain(line: string): string
+	local function nameless(line: string): string
 		local out = line
 		for name, word in words do
 			local from, last = string.find(out, name, 1, true)
@@ -312,16 +316,19 @@ function screens.judged(self: app.App): string
 				return `"{session.name_of(option)}"`
 			end)
 		end
-		return (string.gsub(string.gsub(out, "%s*%(?#?[PU]%d+%)?", ""), "%*", ""))
+		return out
+	end
+	if made.memo ~= nil then
+		return memo_text(nameless(title_of(self.doc)), nameless(made.memo))
+	end
+	local function plain(line: string): string
+		return (string.gsub(string.gsub(nameless(line), "%s*%(?#?[PU]%d+%)?", ""), "%*", ""))
 	end
 	local function lines(points: { session.Point }?): { app.Values }
 		return list.map(points or {} :: { session.Point }, function(point: session.Point): app.Values
 			local head = if point.option ~= nil then app.option_name(self, point.option) else point.label or ""
 			return { label = plain(head), text = plain(point.text) }
 		end)
-	end
-	if made.memo ~= nil then
-		return memo_text(plain(title_of(self.doc)), plain(made.memo))
 	end
 	local objections = lines(made.minorityReports)
 	for _, line in lines(made.disputed) do

@@ -187,6 +187,9 @@ end
 
 --- How words say of themselves that they suggest something, in the languages of the flows.
 local SUGGESTING = { "suggest", "suggér", "(propos", "*propos" }
+--- How somebody proposes something in their own name.
+local PROPOSING =
+	"\\b(i would (set|take|stop|begin|start|put|say|aim|give|allow|plan|keep|call)|i propose|my proposal|let us say|for example|for instance|je (vous )?propose|je (mettrais|fixerais|prendrais|dirais|commencerais|arreterais)|disons|par exemple)\\b|^say [0-9]"
 --- Words behind which stands what was, and is no more.
 local FORMER = "\\b(was|were|instead of|rather than|not|no longer|before|from|etait|etaient|au lieu de|pas|avant)\\b"
 
@@ -194,7 +197,7 @@ local function suggests(unit: marked.Unit): boolean
 	local folded = string.lower(unit.text)
 	return list.some(SUGGESTING, function(word): boolean
 		return string.find(folded, word, 1, true) ~= nil
-	end)
+	end) or text.search(text.fold(unit.text), PROPOSING) ~= nil
 end
 
 --- Whether a line of its own says of a whole section that it is suggested.
@@ -204,10 +207,20 @@ local function suggests_all(units: { marked.Unit }): boolean
 	end)
 end
 
---- Returns the units of a section that are marked as suggested.
-local function suggested(markdown: string): { marked.Unit }
+--- Whether a sentence of a section says of the rows of its table that they are suggested.
+local function suggests_rows(units: { marked.Unit }): boolean
+	return list.some(units, function(unit): boolean
+		return not unit.is_row and suggests(unit)
+	end)
+end
+
+--- Returns the units of a section that are marked as suggested, by themselves or by a sentence that says it of all.
+local function suggested(markdown: string, follows: boolean?): { marked.Unit }
 	local units = marked.units(markdown)
-	return if suggests_all(units) then units else list.filter(units, suggests)
+	local is_all, are_rows = suggests_all(units), follows == true and suggests_rows(units)
+	return list.filter(units, function(unit): boolean
+		return is_all or (are_rows and unit.is_row) or suggests(unit)
+	end)
 end
 
 --- Returns the figures that sums of a text come to which hold what is against what was: the difference of two prices.
@@ -269,17 +282,17 @@ local function each_invented(made: Document, basis: Basis, seen: (section: strin
 	local all, former = allowed(made, basis), figures.of(without_months(basis.gone))
 	local in_heads = table.clone(all)
 	for _, section in basis.sections do
-		for _, unit in suggested(made[section] or "") do
+		for _, unit in suggested(made[section] or "", basis.follows) do
 			local own = figures.of(unit.text)
 			table.move(own, 1, #own, #in_heads + 1, in_heads)
 		end
 	end
 	for _, section in basis.sections do
 		local units = marked.units(made[section] or "")
-		local is_own = suggests_all(units)
+		local is_own, are_rows = suggests_all(units), basis.follows == true and suggests_rows(units)
 		local known = if table.find(basis.heads, section) ~= nil then in_heads else all
 		for _, unit in units do
-			local is_marked = is_own or suggests(unit)
+			local is_marked = is_own or (are_rows and unit.is_row) or suggests(unit)
 			local found = if is_marked then {} else unsaid(unit, known, former)
 			if #found > 0 then
 				seen(section, unit, found)
@@ -291,8 +304,58 @@ end
 --- From how much on a figure may come of two that stand anywhere in a document, or in its section: smaller ones come of any by chance.
 local IN_DOCUMENT, IN_SECTION = 1000, 100
 
+--- Own proposals of time: a quarter of an hour, an hour.
+local function is_short_time(written: string, line: string): boolean
+	local value = figures.of(written)[1].value
+	local minutes = string.find(line, `%f[%d]{written}[%s%-\194\160]*min`) ~= nil
+	return minutes and value <= 60 and value % 5 == 0
+end
+
+--- What stands before a day that a memo sets as a limit.
+local LIMITS =
+	"\\b(by|before|until|than|from|d'ici|avant|jusqu'au|tard|des|a partir)( le| du)?( (mon|tues|wednes|thurs|fri|satur|sun)day| lundi| mardi| mercredi| jeudi| vendredi| samedi| dimanche)? (the )?"
+
+--- Whether a figure is the day of a date until which, or from which, something is to be done.
+local function is_limit(written: string, line: string): boolean
+	return text.search(text.fold(line), `{LIMITS}{written}(st|nd|rd|th|er)? [a-z]\{3,}`) ~= nil and #dates.days(line) > 0
+end
+
+--- A paragraph with so few figures is near each of them.
+local FEW = 6
+
+--- Returns the figures of a unit, of those that nobody said, that follow in no step from others.
+local function without_step(made: Document, basis: Basis, section: string, unit: marked.Unit, unknown: { string }): { string }
+	local said = figures.of(without_months(basis.said))
+	local line = marked.plain(unit.line)
+	local shares: { figures.Figure } = {}
+	for written in string.gmatch(unit.text, "(%d[%d%.,]*)[%s\194\160]*%%") do
+		table.move(figures.of(written), 1, 1, #shares + 1, shares)
+	end
+	local left = unknown
+	-- One may follow from another that follows.
+	for _ = 1, 2 do
+		local function known(markdown: string): { figures.Figure }
+			return list.filter(figures.of(markdown), function(one): boolean
+				return table.find(left, one.written) == nil
+			end)
+		end
+		local near, around = known(unit.text), known(line)
+		near = if #around <= FEW then around else near
+		local anywhere = known(marked.plain(made[section]))
+		table.move(said, 1, #said, #anywhere + 1, anywhere)
+		left = list.filter(left, function(written): boolean
+			local is_own = is_short_time(written, line) or is_limit(written, line) or figures.is_time_near(written, anywhere)
+			return not is_own and not figures.follows(written, { near = near, around = around, anywhere = anywhere, shares = shares })
+		end)
+	end
+	return left
+end
+
 --- Returns the figures of a unit, of those that nobody said, that do not even come of two that it tells itself.
 local function without_origin(made: Document, basis: Basis, section: string, unit: marked.Unit, unknown: { string }): { string }
+	if basis.follows then
+		return without_step(made, basis, section, unit, unknown)
+	end
 	local function others(markdown: string): { figures.Figure }
 		return list.filter(figures.of(marked.plain(markdown)), function(one): boolean
 			return table.find(unknown, one.written) == nil
@@ -345,6 +408,13 @@ function document.faults(made: Document, basis: Basis): { Fault }
 		local verb = if #one.written == 1 then "is" else "are"
 		local why = `{which} {verb} in nothing that holds: put its sum beside it, mark it as suggested, or leave it out ("{one.text}")`
 		table.insert(found, { section = table.concat(one.sections, ", "), why = why })
+	end
+	for _, section in if basis.follows then basis.sections else {} do
+		for _, unit in marked.units(made[section] or "") do
+			for _, one in figures.wrong_sums(unit.text) do
+				table.insert(found, { section = section, why = `{one.written} is not what its sum gives, {one.gives} ("{unit.text}")` })
+			end
+		end
 	end
 	for _, section in basis.sections do
 		for _, id in marked.cites(made[section] or "") do

@@ -3,6 +3,7 @@
 --- finds wrong with it. The host judges only what it can know: figures and quotes that nobody said, and what is not told in any words.
 
 local app = require("./app")
+local dates = require("../common/dates")
 local document = require("../common/document")
 local figures = require("../common/figures")
 local json = require("@nietz/json")
@@ -225,6 +226,15 @@ function draft.faults(self: app.App, memo: Memo): { document.Fault }
 	end
 	for _, left in untold_questions(self, memo.text) do
 		add("all", `it says nothing of what was left out when it was asked: {left.text}`)
+	end
+	local their_days, today = known.said(self), app.today(self)
+	-- Where their own days do not fit this clock, theirs count.
+	local is_our_clock = #dates.wrong_weekdays(their_days, today, "") == 0
+	for _, section in if is_our_clock then basis.sections else {} do
+		for _, one in dates.wrong_weekdays(marked.plain(parts.text[section]), today, their_days) do
+			local right = string.split(self.t("weekdays"), " ")[one.right]
+			add(section, `"{one.written}" is a {right}: name the right day, or leave the weekday out`)
+		end
 	end
 	local said = all_said(self)
 	local asks, third = ledger.plain(self.doc.requestText), self.t("answer.third_person")

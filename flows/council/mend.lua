@@ -129,7 +129,6 @@ function mend.once(
 			holes = holes,
 			stumbles = stumbles,
 			reports = reports,
-			least = draft.LEAST_WORDS,
 			words = draft.WORDS,
 		},
 		schema = schema(ids),

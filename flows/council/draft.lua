@@ -277,8 +277,9 @@ local function cleaned(self: app.App, memo: Memo): (string, { session.Figure })
 		end
 	end
 	-- Of a part of which nothing is left its heading goes, too.
+	local whole = parts_of(memo.text)
 	parts.order = list.filter(parts.order, function(name): boolean
-		return parts.text[name] ~= "" or name == BEGINNING
+		return text.trim(parts.text[name]) ~= "" or whole.text[name] == ""
 	end)
 	return joined(parts), kept
 end

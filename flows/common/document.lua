@@ -186,7 +186,7 @@ function document.whole(made: Document, sections: { string }): string
 end
 
 --- How words say of themselves that they suggest something, in the languages of the flows.
-local SUGGESTING = { "suggest", "suggér", "(propos", "*propos" }
+local SUGGESTING = { "suggest", "suggér", "(propos", "*propos", "vorgeschlagen", "vorschl", "sugerid", "suggerit", "voorgesteld" }
 --- How somebody proposes something in their own name.
 local PROPOSING =
 	"\\b(i would (set|take|stop|begin|start|put|say|aim|give|allow|plan|keep|call)|i propose|my proposal|let us say|for example|for instance|je (vous )?propose|je (mettrais|fixerais|prendrais|dirais|commencerais|arreterais)|disons|par exemple)\\b|^say [0-9]"
@@ -234,20 +234,31 @@ local function against(markdown: string, all: { figures.Figure }, former: { figu
 	end)
 end
 
+--- Through how many sums a figure may follow from those that were said.
+local MOST_STEPS = 4
+
 --- Returns all figures that may stand in a document: what was said, what sums in it come to, and days counted from those that were said.
 local function allowed(made: Document, basis: Basis): { figures.Figure }
 	local said = without_months(basis.said)
 	local all = figures.of(said)
+	local known: { [string]: boolean } = {}
 	local function take(found: { figures.Figure })
-		table.move(found, 1, #found, #all + 1, all)
+		for _, figure in found do
+			local name = `{figure.written} {figure.value}`
+			if not known[name] then
+				known[name] = true
+				table.insert(all, figure)
+			end
+		end
 	end
 	take(figures.in_words(said))
 	if basis.follows then
 		take(figures.multiples(all))
 	end
 	local former = figures.of(without_months(basis.gone))
-	-- One may follow from another, which stands below it.
-	for _ = 1, 2 do
+	-- One may follow from another, which stands below it, and that from a third.
+	for _ = 1, MOST_STEPS do
+		local before = #all
 		for _, section in basis.sections do
 			local markdown = marked.plain(made[section] or "")
 			take(figures.worked_out(markdown, all))
@@ -255,6 +266,9 @@ local function allowed(made: Document, basis: Basis): { figures.Figure }
 			for _, column in marked.columns(markdown) do
 				take(figures.summed(column, all))
 			end
+		end
+		if #all == before then
+			break
 		end
 	end
 	local told = marked.plain(document.whole(made, basis.sections))

@@ -274,7 +274,7 @@ local function cleaned(self: app.App, memo: Memo): (string, { session.Figure })
 			parts.text[one.section] = marked.without(parts.text[one.section], one.unit)
 			continue
 		end
-		for _, written in one.figures do
+		for _, written in if works_out then {} else one.figures do
 			table.insert(kept, { figure = written, how = one.unit.text })
 		end
 	end

@@ -7,6 +7,7 @@ local agreement = require("./agreement")
 local app = require("./app")
 local composed = require("./composed")
 local dissent = require("./dissent")
+local document = require("../common/document")
 local draft = require("./draft")
 local json = require("@nietz/json")
 local known = require("./known")
@@ -14,6 +15,7 @@ local list = require("../common/list")
 local marked = require("../common/marked")
 local mend = require("./mend")
 local persona_turns = require("./persona_turns")
+local plain = require("./plain")
 local reader = require("./reader")
 local screens = require("./screens")
 local session = require("./session")
@@ -26,7 +28,7 @@ local ui = require("@nietz/ui")
 local answer = {}
 
 --- What a moderator wrote; of a large mind its memo, too, with its marks.
-type Written = { decision: session.Decision, memo: draft.Memo? }
+type Written = { decision: session.Decision, memo: draft.Memo?, holes: { app.Values } }
 
 --- What those who read it before it goes out say.
 type Read = { review: dissent.Review?, read: reader.Read? }
@@ -72,7 +74,7 @@ local function rejectable(self: app.App, eligible: { string }): { string }
 end
 
 --- Returns the schema of an answer as a large mind writes it: what it thinks of first, in short, and then the memo.
-local function memo_schema(self: app.App, options: { string }?): shape.Shape
+local function memo_schema(self: app.App, options: { string }?, holes: { string }): shape.Shape
 	local order: { string } = {}
 	local members: { [string]: shape.Shape } = {}
 	local function add(name: string, member: shape.Shape)
@@ -94,6 +96,9 @@ local function memo_schema(self: app.App, options: { string }?): shape.Shape
 		add("assumptions", shape.list(shape.text(3), 0, 4))
 	end
 	add("next_steps", shape.list(shape.text(3), 1, 8))
+	if #holes > 0 then
+		add("holes", mend.answers(holes))
+	end
 	add("memo", shape.text(3))
 	add("decision", shape.text(3))
 	add("title", shape.text(3, draft.TITLE))
@@ -248,7 +253,7 @@ local function written(self: app.App, value: app.Values, option: string, made: a
 		nextSteps = lines_of(self, value.next_steps),
 		made = made,
 	}
-	return { decision = decided, memo = memo }
+	return { decision = decided, memo = memo, holes = value.holes or {} }
 end
 
 --- Writes down that nothing was decided, or nil where the moderator's reply cannot be used.
@@ -256,7 +261,7 @@ local function write_undecided(self: app.App): Written?
 	local vars = { outcome = self.t(`outcome.{self.doc.metadata.outcome}`), unread = known.is_unread(self) }
 	local value, made = ask_moderator(self, "undecided", vars, function(is_small, ids)
 		if not is_small then
-			return memo_schema(self)
+			return memo_schema(self, nil, {})
 		end
 		local from = shape.list({ enum = ids }, 1, 3)
 		local line = shape.object({ "text", "from" }, { text = shape.text(3, 240), from = from })
@@ -277,11 +282,17 @@ local function write_undecided(self: app.App): Written?
 		nextSteps = points_of(self, value.next_steps),
 		made = made,
 	}
-	return { decision = none }
+	return { decision = none, holes = {} }
 end
 
+--- What is found in a draft: by who has read it, and by comparing it with what was said.
+type Held = mend.Findings & { drafted: boolean, faults: { document.Fault } }
+
+--- Nothing is found where there is no draft.
+local NOTHING: Held = { drafted = false, holes = {}, stumbles = {}, missed = {}, reports = {}, faults = {} }
+
 --- Writes down what was decided, or nil where the moderator's reply cannot be used.
-local function write_decision(self: app.App, options: { string }): Written?
+local function write_decision(self: app.App, options: { string }, held: Held): Written?
 	local recommended: { string } = {}
 	for _, position in last_measure(self).positions do
 		local turn = persona_turns.last_turn(self, position.name)
@@ -302,10 +313,16 @@ local function write_decision(self: app.App, options: { string }): Written?
 		least = draft.LEAST_WORDS,
 		words = draft.WORDS,
 		unread = known.is_unread(self),
+		drafted = held.drafted,
+		holes = held.holes,
+		stumbles = held.stumbles,
+		missed = held.missed,
+		reports = held.reports,
+		faults = held.faults,
 	}
 	local is_large = not app.is_small(self, self.moderator)
 	local value, made = ask_moderator(self, "answer", vars, function(_, ids)
-		return if is_large then memo_schema(self, options) else decision_schema(self, ids, options)
+		return if is_large then memo_schema(self, options, mend.ids(held.holes)) else decision_schema(self, ids, options)
 	end, function(value: app.Values): string?
 		return if is_large then nil else rejection_fault(self, value)
 	end)
@@ -329,7 +346,7 @@ local function write_decision(self: app.App, options: { string }): Written?
 		nextSteps = points_of(self, value.next_steps),
 		made = made,
 	}
-	return { decision = decided }
+	return { decision = decided, holes = {} }
 end
 
 --- Makes an answer whole that no large mind wrote: what was assumed, what is open, and all that the user said, in their words.
@@ -343,18 +360,69 @@ local function fill(self: app.App, made: session.Decision)
 	made.known = json.array(known.in_their_words(self))
 end
 
---- Sums up the debate and records the answer as a proposal. Where the moderator's reply cannot be used, the answer is composed
---- from the positions and from what was said, and says so: a bad reply loses no council.
-function answer.propose(self: app.App)
-	local last = last_measure(self)
-	local reply: Written?
-	local options: { string } = {}
-	if agreement.is_undecided(last) then
-		reply = write_undecided(self)
-	else
-		options = eligible_options(self)
-		reply = write_decision(self, options)
+--- An answer, and what its reviewers said.
+type Answered = { made: session.Decision, review: dissent.Review }
+
+--- Has an answer read before it goes out, by its reviewers and by its first reader.
+local function hear(self: app.App, last: agreement.Measure, made: session.Decision, memo: draft.Memo?): (dissent.Review, reader.Read?)
+	local heard = task.all {
+		reviewers = function(): Read
+			return { review = dissent.review(self, last, made) }
+		end,
+		reader = function(): Read
+			return { read = if memo ~= nil then reader.read(self, memo) else nil }
+		end,
+	}
+	return heard.reviewers.review :: dissent.Review, heard.reader.read
+end
+
+--- Returns what was found in a memo by who has read it.
+local function findings_of(self: app.App, review: dissent.Review, read: reader.Read?): mend.Findings
+	return {
+		holes = review.holes,
+		stumbles = if read ~= nil then read.stumbles else {},
+		missed = if read ~= nil then read.missed else {},
+		reports = list.map(review.reports, function(report): { name: string, text: string }
+			return { name = report.from[1].name, text = dissent.report_text(self, report) }
+		end),
+	}
+end
+
+--- Writes the answer of a large mind, and nil where its replies cannot be used: one who heard nobody drafts it, and the debate, the
+--- reviewers and the first reader of the draft are what the moderator makes of it.
+local function write_from_draft(self: app.App, last: agreement.Measure, options: { string }): Answered?
+	local first = plain.memo(self)
+	if first == nil then
+		return nil
 	end
+	local decided = `The debate decides for {options[1]} ("{app.option_name(self, options[1])}").`
+	app.tell(self, `# A first draft of the answer, by one who has heard none of you\n\n{draft.told(first)}\n\n{decided}`)
+	local made: session.Decision = { decision = { text = first.decision, from = json.array({}) }, option = options[1] }
+	local review, read = hear(self, last, made, first)
+	local found = findings_of(self, review, read)
+	local faults = draft.faults(self, first)
+	mend.tell(self, found, #faults)
+	local reply = write_decision(self, options, {
+		drafted = true,
+		holes = found.holes,
+		stumbles = found.stumbles,
+		missed = found.missed,
+		reports = found.reports,
+		faults = faults,
+	})
+	if reply == nil or reply.memo == nil then
+		return nil
+	end
+	made = reply.decision
+	mend.settle(self, made, found.holes, reply.holes)
+	-- What the comparison finds in the memo itself goes back once.
+	draft.keep(self, made, mend.once(self, made, reply.memo, NOTHING), found.missed)
+	return { made = made, review = dissent.of_option(self, review, last, made.option) }
+end
+
+--- Returns the answer where nobody drafted it: of a small mind, where nobody stands for an option, and where no reply can be used.
+local function write_alone(self: app.App, last: agreement.Measure, options: { string }): Answered
+	local reply: Written? = if #options == 0 then write_undecided(self) else write_decision(self, options, NOTHING)
 	local made: session.Decision = if reply ~= nil
 		then reply.decision
 		elseif #options == 0 then composed.undecided(self)
@@ -367,25 +435,24 @@ function answer.propose(self: app.App)
 		fill(self, made)
 	end
 	app.tell(self, `# The answer as it would go out\n\n{if memo ~= nil then draft.told(memo) else composed.told(self, made)}`)
-	local heard = task.all {
-		reviewers = function(): Read
-			return { review = dissent.review(self, last, made) }
-		end,
-		reader = function(): Read
-			return { read = if memo ~= nil then reader.read(self, memo) else nil }
-		end,
-	}
-	local review = heard.reviewers.review :: dissent.Review
-	local read = heard.reader.read
+	local review, read = hear(self, last, made, memo)
 	if memo ~= nil and read ~= nil then
-		local reports = list.map(review.reports, function(report): { name: string, text: string }
-			return { name = report.from[1].name, text = dissent.report_text(self, report) }
-		end)
-		local found = { holes = review.holes, stumbles = read.stumbles, missed = read.missed, reports = reports }
-		draft.keep(self, made, mend.once(self, made, memo, found), read.missed)
+		draft.keep(self, made, mend.once(self, made, memo, findings_of(self, review, read)), read.missed)
 	else
 		mend.leave_open(made, review.holes)
 	end
+	return { made = made, review = review }
+end
+
+--- Sums up the debate and records the answer as a proposal. Where the moderator's reply cannot be used, the answer is composed
+--- from the positions and from what was said, and says so: a bad reply loses no council.
+function answer.propose(self: app.App)
+	local last = last_measure(self)
+	local options: { string } = if agreement.is_undecided(last) then {} else eligible_options(self)
+	local is_drafted = #options > 0 and not app.is_small(self, self.moderator)
+	local answered: Answered? = if is_drafted then write_from_draft(self, last, options) else nil
+	local whole = answered or write_alone(self, last, options)
+	local made, review = whole.made, whole.review
 	local values: app.Values = made :: any
 	for _, part in { "tradeoffs", "rejected", "nextSteps", "assumptions" } do
 		values[part] = values[part] or json.array({})

@@ -24,17 +24,39 @@ export type Stumble = { words: string, why: string }
 --- A reply with fewer words than this part of the memo's is a patch, and no memo.
 local WHOLE = 0.5
 
+--- What a memo is written or mended by. `reports` is what who would still decide otherwise says, in one text each.
+export type Findings = {
+	holes: { Found },
+	stumbles: { Stumble },
+	missed: { document.Source },
+	reports: { { name: string, text: string } },
+}
+
+--- Returns the ids by which holes are answered.
+function mend.ids(holes: { Found }): { string }
+	local ids: { string } = {}
+	for index in holes do
+		table.insert(ids, `H{index}`)
+	end
+	return ids
+end
+
+--- Returns the shape of what is said to holes.
+function mend.answers(ids: { string }): shape.Shape
+	local hole = shape.object({ "id", "how", "why" }, {
+		id = { enum = ids },
+		how = { enum = { "mended", "open", "refused" } },
+		why = shape.text(0),
+	})
+	return shape.list(hole, 0, #ids)
+end
+
 local function schema(ids: { string }): shape.Shape
 	local names: { string } = {}
 	local members: { [string]: shape.Shape } = { memo = shape.text(0), decision = shape.text(0), title = shape.text(0, draft.TITLE) }
 	if #ids > 0 then
 		table.insert(names, "holes")
-		local hole = shape.object({ "id", "how", "why" }, {
-			id = { enum = ids },
-			how = { enum = { "mended", "open", "refused" } },
-			why = shape.text(0),
-		})
-		members.holes = shape.list(hole, 0, #ids)
+		members.holes = mend.answers(ids)
 	end
 	for _, name in { "memo", "decision", "title" } do
 		table.insert(names, name)
@@ -59,8 +81,8 @@ function mend.leave_open(made: session.Decision, holes: { Found })
 	made.holes = if #kept > 0 then kept else nil
 end
 
---- Returns what is to be mended, in words.
-local function what_of(self: app.App, missed: number, faults: number, holes: { Found }): string
+--- Tells what is to be mended, in words.
+local function tell_what(self: app.App, missed: number, faults: number, holes: { Found })
 	local parts: { string } = {}
 	if missed > 0 then
 		table.insert(parts, translations.counted(self.t, "mend.untold", missed))
@@ -71,11 +93,18 @@ local function what_of(self: app.App, missed: number, faults: number, holes: { F
 	for _, hole in holes do
 		table.insert(parts, self.t("mend.holes", { who = lang.called(self.t, hole.name) }))
 	end
-	return table.concat(parts, ", ")
+	if #parts > 0 then
+		ui.say(self.t("mend.what", { what = table.concat(parts, ", ") }))
+	end
+end
+
+--- Tells what was found in a draft before the memo is written.
+function mend.tell(self: app.App, found: Findings, faults: number)
+	tell_what(self, #found.missed, faults + #found.stumbles, found.holes)
 end
 
 --- Keeps what came of holes. What nobody answered is open, and says so.
-local function settle(self: app.App, made: session.Decision, holes: { Found }, replies: { app.Values })
+function mend.settle(self: app.App, made: session.Decision, holes: { Found }, replies: { app.Values })
 	local answered: { session.Hole } = json.array({} :: { session.Hole })
 	for index, hole in holes do
 		local settled = list.find(replies, function(one): boolean
@@ -94,32 +123,15 @@ local function settle(self: app.App, made: session.Decision, holes: { Found }, r
 	made.holes = if #answered > 0 then answered else nil
 end
 
---- Returns a memo that was written anew where there is anything to mend. `reports` is what who would still decide otherwise says, in one
---- text each.
-function mend.once(
-	self: app.App,
-	made: session.Decision,
-	memo: draft.Memo,
-	found: {
-		holes: { Found },
-		stumbles: { Stumble },
-		missed: { document.Source },
-		reports: { { name: string, text: string } },
-	}
-): draft.Memo
+--- Returns a memo that was written anew where there is anything to mend.
+function mend.once(self: app.App, made: session.Decision, memo: draft.Memo, found: Findings): draft.Memo
 	local faults = draft.faults(self, memo)
 	local holes, stumbles, missed, reports = found.holes, found.stumbles, found.missed, found.reports
 	if #missed == 0 and #faults == 0 and #holes == 0 and #stumbles == 0 and #reports == 0 then
 		return memo
 	end
-	local ids: { string } = {}
-	for index in holes do
-		table.insert(ids, `H{index}`)
-	end
-	local what = what_of(self, #missed, #faults + #stumbles, holes)
-	if what ~= "" then
-		ui.say(self.t("mend.what", { what = what }))
-	end
+	local ids = mend.ids(holes)
+	tell_what(self, #missed, #faults + #stumbles, holes)
 	local least = WHOLE * marked.length(memo.text)
 	local value = app.ask_model(self, {
 		prompt = "mend",
@@ -142,7 +154,9 @@ function mend.once(
 		temperature = 0.2,
 		small = false,
 	})
-	settle(self, made, holes, if value ~= nil then value.holes or {} else {})
+	if #holes > 0 then
+		mend.settle(self, made, holes, if value ~= nil then value.holes or {} else {})
+	end
 	if value == nil then
 		return memo
 	end

@@ -60,6 +60,20 @@ function plain.answer(self: app.App, purpose: string, temperature: number): app.
 	return ask_arm(self, "plain", self.t("label.plain"), purpose, temperature, {})
 end
 
+--- Returns the memo of one who has heard nobody, with which a council's answer begins; nil where no reply can be used.
+function plain.memo(self: app.App): draft.Memo?
+	local value = app.ask_model(self, {
+		prompt = "plain",
+		vars = { case = conversation.case(self), least = draft.LEAST_WORDS, words = draft.WORDS },
+		schema = answer_schema(false),
+		label = self.t("label.draft"),
+		purpose = "council",
+		temperature = 0.2,
+		small = false,
+	})
+	return if value ~= nil then draft.memo(value) else nil
+end
+
 --- Returns the best that can be made of several answers.
 function plain.merge(self: app.App, all: { app.Values }): app.Values
 	local answers: { string } = {}

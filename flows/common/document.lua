@@ -393,7 +393,8 @@ type Unknown = { written: { string }, sections: { string }, text: string }
 local function unknown_figures(made: Document, basis: Basis): { Unknown }
 	local found: { Unknown } = {}
 	each_invented(made, basis, function(section, unit, unknown)
-		for _, written in if basis.follows then without_origin(made, basis, section, unit, unknown) else unknown do
+		local own: { string } = if basis.follows then without_origin(made, basis, section, unit, unknown) else unknown
+		for _, written in own do
 			local known = list.find(found, function(one): boolean
 				return table.find(one.written, written) ~= nil
 			end)
@@ -423,7 +424,8 @@ function document.faults(made: Document, basis: Basis): { Fault }
 		local why = `{which} {verb} in nothing that holds: put its sum beside it, mark it as suggested, or leave it out ("{one.text}")`
 		table.insert(found, { section = table.concat(one.sections, ", "), why = why })
 	end
-	for _, section in if basis.follows then basis.sections else {} do
+	local reckoned: { string } = if basis.follows then basis.sections else {}
+	for _, section in reckoned do
 		for _, unit in marked.units(made[section] or "") do
 			for _, one in figures.wrong_sums(unit.text) do
 				table.insert(found, { section = section, why = `{one.written} is not what its sum gives, {one.gives} ("{unit.text}")` })

@@ -272,7 +272,7 @@ function figures.wrong_sums(line: string): { { written: string, gives: number } 
 	for _, sign in SIGNS do
 		plain = string.gsub(plain, sign[1], sign[2])
 	end
-	for before, sum in string.gmatch(plain, "([^%(%)]*)%(([%d%.,%s%*/%+%-]*%d)%)") do
+	for before: string, sum: string in string.gmatch(plain, "([^%(%)]*)%(([%d%.,%s%*/%+%-]*%d)%)") :: any do
 		local all = figures.of(before)
 		local last = all[#all]
 		local has_sign = string.find(sum, "%d%s*[%*/]%s*%d") ~= nil or string.find(sum, "%d%s+[%+%-]%s+%d") ~= nil
@@ -369,6 +369,18 @@ local AROUND, ANYWHERE = 100, 1000
 --- How far a product of rounded figures may be from what it is told as, as a share of it.
 local CHAINED = 0.001
 
+--- Returns the values that two others come to by one step: sums, differences and shares of each other.
+local function steps(a: number, b: number): { number }
+	local found = { a + b, math.abs(a - b), a * b / 100, a * (1 + b / 100), a * (1 - b / 100), b * (1 + a / 100), b * (1 - a / 100) }
+	if a ~= 0 and b ~= 0 then
+		for _, share in { a / b, b / a } do
+			table.insert(found, share)
+			table.insert(found, 100 * share)
+		end
+	end
+	return found
+end
+
 --- Whether a figure follows, but for rounding, from two others by one step: a sum, a difference, a product, a share. One of them
 --- stands near it (in its sentence, or beside it), the other may stand further away the greater the figure is.
 function figures.follows(written: string, from: Origins): boolean
@@ -381,15 +393,8 @@ function figures.follows(written: string, from: Origins): boolean
 	local function is(other: number): boolean
 		return math.abs(other - value) <= least
 	end
-	local others = table.clone(from.near)
-	local function reach(more: { Figure })
-		table.move(more, 1, #more, #others + 1, others)
-	end
-	if value >= AROUND then
-		reach(from.around)
-	end
-	if value >= ANYWHERE then
-		reach(from.anywhere)
+	local function is_product(other: number): boolean
+		return math.abs(other - value) <= math.max(least, if value >= ANYWHERE then CHAINED * value else 0)
 	end
 	local is_share = list.some(from.shares, function(share): boolean
 		return list.some(from.anywhere, function(whole): boolean
@@ -397,30 +402,26 @@ function figures.follows(written: string, from: Origins): boolean
 			return whole.value >= AROUND and (is(part) or is(whole.value - part) or is(whole.value + part))
 		end)
 	end)
-	return is_share
-		or list.some(if value >= AROUND then from.around else from.near, function(one): boolean
-			local a = one.value
-			local is_multiple = list.some(TIMES, function(times): boolean
-				return is(a * times) or is(a / times)
-			end)
-			return is_multiple
-				or list.some(others, function(other): boolean
-					local b = other.value
-					local is_product = math.abs(a * b - value) <= math.max(least, if value >= ANYWHERE then CHAINED * value else 0)
-					if is_product or is(a + b) or is(math.abs(a - b)) then
-						return true
-					elseif
-						is(a * b / 100)
-						or is(a * (1 + b / 100))
-						or is(a * (1 - b / 100))
-						or is(b * (1 - a / 100))
-						or is(b * (1 + a / 100))
-					then
-						return true
-					end
-					return a ~= 0 and b ~= 0 and (is(a / b) or is(b / a) or is(100 * a / b) or is(100 * b / a))
-				end)
+	if is_share then
+		return true
+	end
+	local others = table.clone(from.near)
+	if value >= AROUND then
+		table.move(from.around, 1, #from.around, #others + 1, others)
+	end
+	if value >= ANYWHERE then
+		table.move(from.anywhere, 1, #from.anywhere, #others + 1, others)
+	end
+	local first: { Figure } = if value >= AROUND then from.around else from.near
+	return list.some(first, function(one): boolean
+		local is_multiple = list.some(TIMES, function(times): boolean
+			return is_product(one.value * times) or is(one.value / times)
 		end)
+		return is_multiple
+			or list.some(others, function(other): boolean
+				return is_product(one.value * other.value) or list.some(steps(one.value, other.value), is)
+			end)
+	end)
 end
 
 --- How far a time of the clock may be from one that is known to be counted from it, in hours.

@@ -171,9 +171,9 @@ function marked.parts(markdown: string): { Part }
 	local lines: { string } = {}
 	local fence: string? = nil
 	local function close()
-		local body = text.trim(table.concat(lines, "\n"))
-		if heading ~= "" or body ~= "" then
-			table.insert(found, { heading = heading, body = body })
+		local part: Part = { heading = heading, body = text.trim(table.concat(lines, "\n")) }
+		if part.heading ~= "" or part.body ~= "" then
+			table.insert(found, part)
 		end
 		lines = {}
 	end

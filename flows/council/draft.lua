@@ -30,8 +30,8 @@ draft.LEAST_WORDS, draft.WORDS = 700, 1200
 --- The most letters of a title.
 draft.TITLE = 140
 local BEGINNING = "beginning"
---- How many of the words of a sentence a memo has that tells it, where it cites it and where it does not.
-local SHARED, SHARED_UNCITED = 0.2, 0.6
+--- How many of the words of a sentence, and of each of its clauses, a memo has that tells it; and where it does not cite it.
+local SHARED, SHARED_UNCITED = 0.35, 0.6
 --- A figure from here on that nobody said is no limit that a memo proposes: a statement with it that rests on nothing goes.
 local GREAT = 1000
 
@@ -169,6 +169,11 @@ function draft.source(self: app.App, id: string): document.Source?
 	return if found ~= nil then { id = id, words = found.text, wanted = true } else nil
 end
 
+--- Whether a text has this part of some words.
+local function shares(words: string, place: string, part: number): boolean
+	return similarity.shared_words(words, place) >= part * #similarity.words(words)
+end
+
 --- Returns the sentences of the user that hold and that a memo does not tell: by its marks, or by its words.
 function draft.untold(self: app.App, memo: Memo): { Untold }
 	local parts = parts_of(memo.text)
@@ -183,11 +188,15 @@ function draft.untold(self: app.App, memo: Memo): { Untold }
 	-- A figure that was taken back need not be told.
 	whole ..= `\n{basis.gone}`
 	local cites = marked.cites(memo.text)
+	local clauses = known.clauses(self)
 	local found: { Untold } = {}
 	for _, source in wanted do
 		local is_cited = source.id ~= "" and table.find(cites, source.id) ~= nil
-		local least = if is_cited then SHARED else SHARED_UNCITED
-		if similarity.shared_words(source.words, whole) < least * #similarity.words(source.words) then
+		local is_told = shares(source.words, whole, if is_cited then SHARED else SHARED_UNCITED)
+		for _, clause in clauses do
+			is_told = is_told and (clause.within ~= source.words or shares(clause.text, whole, SHARED))
+		end
+		if not is_told then
 			table.insert(found, { source = source, lacks = {} })
 		else
 			local lacks = document.lacking(source.words, whole, names)
@@ -230,7 +239,8 @@ function draft.faults(self: app.App, memo: Memo): { document.Fault }
 	local their_days, today = known.said(self), app.today(self)
 	-- Where their own days do not fit this clock, theirs count.
 	local is_our_clock = #dates.wrong_weekdays(their_days, today, "") == 0
-	for _, section in if is_our_clock then basis.sections else {} do
+	local dated: { string } = if is_our_clock then basis.sections else {}
+	for _, section in dated do
 		for _, one in dates.wrong_weekdays(marked.plain(parts.text[section]), today, their_days) do
 			local right = string.split(self.t("weekdays"), " ")[one.right]
 			add(section, `"{one.written}" is a {right}: name the right day, or leave the weekday out`)
@@ -241,7 +251,8 @@ function draft.faults(self: app.App, memo: Memo): { document.Fault }
 	for _, section in basis.sections do
 		for _, unit in marked.units(parts.text[section]) do
 			local is_attributed = text.search(text.fold(unit.text), ATTRIBUTES) ~= nil
-			for _, quote in if is_attributed then quotes_of(unit.text) else {} do
+			local quotes: { string } = if is_attributed then quotes_of(unit.text) else {}
+			for _, quote in quotes do
 				if not ledger.is_said(quote, said) then
 					add(section, `nobody said these words: "{quote}"`)
 				end

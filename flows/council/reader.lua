@@ -11,7 +11,7 @@ local shape = require("../common/shape")
 local reader = {}
 
 --- The most places and the most words of the user's that are told.
-local MOST, MOST_MISSED = 6, 15
+local MOST, MOST_MISSED = 6, 24
 
 --- What a reader says.
 export type Read = { stumbles: { mend.Stumble }, missed: { document.Source } }

@@ -118,7 +118,35 @@ fn a_decision_is_written_as_a_record_in_markdown() {
     table.hold(&["--no-pause", "--context", "Nina signs it.", "--save", "docs/decision.md"], &[]).exits(0);
     let record = table.env.read("docs/decision.md");
     let session = regex::Regex::new("session [0-9a-f-]+").expect("it is one");
-    insta::assert_snapshot!(session.replace(&record, "session ID"), @"");
+    insta::assert_snapshot!(session.replace(&record, "session ID"), @r"
+    # Billing on its own?
+
+    *Recommendation · 2026-01-09*
+
+    Split billing out, behind contract tests.
+
+    ## Why
+
+    - The tests pin what both sides mean.
+
+    ## What you do
+
+    | What | Who | By |
+    |---|---|---|
+    | Write the contract tests | The team | May *(suggested)* |
+
+    ## What speaks against it
+
+    Who is called at night counts nights, others do not.
+
+    ## What nobody knows
+
+    Whether two people can work on nothing else.
+
+    *How this came about: 3 advisers who see such things differently debated it in 3 rounds (Senior Architect, QA Engineer, Devil's Advocate). Of these, 2 would decide so. It ended because the council is in deadlock.*
+
+    <!-- council session ID -->
+    ");
     let ended = table.env.nietz(["run", "council", "export", RUN, "other.md"]).var("NIETZ_RUN", "x").go().exits(0);
     assert!(ended.stdout.contains("other.md"), "{ended:?}");
     assert_eq!(table.env.read("other.md"), record);

@@ -161,7 +161,7 @@ fn everybody_undecided_is_an_outcome_and_no_decision_is_made_up() {
     for (table, told) in [
         (
             Table::with as fn(Brain) -> Table,
-            "## No decision\n\n**Nobody has counted the outages.**\n\n### What would decide it\n\n",
+            "## No decision\n\n**Nobody has counted the outages.**\n\n### What to do, in this order\n\n",
         ),
         (Table::large, large),
     ] {

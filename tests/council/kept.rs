@@ -162,7 +162,7 @@ fn the_writer_takes_back_only_what_later_words_of_the_user_take_back() {
         if value["option"].is_null() {
             return Response::text(value.to_string());
         }
-        value["memo"] = "The rent is 1,600 a month [U4]. It was 1,450 a month before. The rent is 1,450 a month. It comes to 19,200 a year."
+        value["memo"] = "The rent is 1,600 a month [U3]. It was 1,450 a month before. The rent is 1,450 a month. It comes to 19,200 a year."
             .into();
         Response::text(value.to_string())
     });

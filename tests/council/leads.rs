@@ -83,13 +83,13 @@ fn sums_days_and_times_that_follow_are_none_of_the_hosts_business_and_others_go_
         "It costs 19,200 a year [U1]. We meet on 10 January and again on 24 January [U2]. Leave at 22:15, it takes \
          20 minutes. At 4.80 for 64 people it is about 307, so 3,686 a year. At 3p for 40,000 pages it is 1,200.\n\n\
          ## When\n\n| What | By |\n|---|---|\n| Ask them | 26 February |\n\nThe dates are my suggestions.\n\n\
-         ## But\n\nIt is due on 26 March. It gives 900 (1,600 × 2). Sign it by 27 January. Ask on Friday 23 January, \
+         ## Due\n\nIt is due on 26 March.\n\n## But\n\nIt gives 900 (1,600 × 2). Sign it by 27 January. Ask on Friday 23 January, \
          or on Monday 24 January.",
     );
     let told = to_mend(&table);
     let faults: Vec<&str> = told.lines().filter(|line| line.starts_with("- ") && line.contains(": ")).collect();
     let told_of = |part: &str| faults.iter().any(|line| line.contains(part));
-    assert!(told_of("- But: 26 is in nothing that holds"), "{told}");
+    assert!(told_of("- Due: 26 is in nothing that holds"), "{told}");
     assert!(told_of("900 is not what its sum gives, 3200"), "{told}");
     assert!(told_of("\"monday 24 january\" is a Saturday"), "{told}");
     for part in ["beginning", "When", "27", "23 january"] {
@@ -123,7 +123,7 @@ fn a_memo_is_shown_as_it_was_written_without_its_marks_and_what_it_rests_on_is_k
 fn what_is_too_long_cites_nothing_or_quotes_what_nobody_said_goes_back_once() {
     static LONG: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
         format!(
-            "{}\n\n## Open\n\nWho pays [U99]? You said “we will never ever pay for that”. Write: “we will gladly pay for it”.",
+            "{}\n\n## Open\n\nWho pays [U99]? You said “we will never ever pay a single cent for that server”. Write: “we will gladly pay for it”.",
             "It is so and so on. ".repeat(300)
         )
     });
@@ -132,7 +132,7 @@ fn what_is_too_long_cites_nothing_or_quotes_what_nobody_said_goes_back_once() {
     for part in [
         "words in all, where 1200 are the most",
         "- Open: [U99] is nothing that holds",
-        "- Open: nobody said these words: \"we will never ever pay for that\"",
+        "- Open: nobody said these words: \"we will never ever pay a single cent for that server\"",
     ] {
         assert!(told.contains(part), "{part} is not in {told}");
     }

@@ -1,5 +1,5 @@
 //! What of a user's facts reaches the answer: six cases of somebody who has not seen the prompts (`tests/worth/council`), played with
-//! a model that works from what it reads alone. It passes over every third thing, and when it reads its answer over every tenth of
+//! a model that works from what it reads alone. It passes over every third thing, and when it reads its answer over every twelfth of
 //! what it is asked about; it tells figures that nobody said, and quotes what nobody said: so what reaches the answer all the same, and
 //! what does not, is the mode's doing.
 //!
@@ -59,11 +59,11 @@ fn read(conversation: &str) -> Vec<String> {
     all.filter(|clause| !struck.iter().any(|words| clause.contains(words) || words.contains(clause.as_str()))).collect()
 }
 
-/// What its reader misses: of what it is asked to judge all but every tenth, and never more than it may.
+/// What its reader misses: of what it is asked to judge all but every twelfth, and never more than it may.
 fn misses(prompt: &str) -> Vec<String> {
     let listed = Regex::new(r"(?m)^- ([UQ]\d+)\b").expect("it is one");
     let ids = listed.captures_iter(prompt).map(|found| found[1].to_owned()).enumerate();
-    ids.filter(|(place, _)| place % 10 != 9).map(|(_, id)| id).take(15).collect()
+    ids.filter(|(place, _)| place % 12 != 11).map(|(_, id)| id).take(24).collect()
 }
 
 /// How it mends a memo: it tells what its reader missed, and a figure that nobody said.

@@ -201,7 +201,8 @@ function brief_sections.of(self: app.App, brief: Brief): app.Vars
 	local s = self.doc.session
 	local own = self.doc.nietz
 	local labels: { [string]: any } = table.clone(lang.data(self.lang, "brief"))
-	for name, heading in brief.headings or {} do
+	local headings: { [string]: string } = brief.headings or {}
+	for name, heading in headings do
 		labels[name] = heading
 	end
 	local vars: app.Vars = {

@@ -61,6 +61,7 @@ local function basis_of(self: app.App): document.Basis
 		title = self.doc.nietz.topic,
 		suggested = self.t("brief.suggested"),
 		words = WORDS,
+		italics = true,
 	}
 end
 

@@ -22,7 +22,7 @@ export type Source = { id: string, words: string, wanted: boolean }
 --- What a document is checked by: what holds, all that was said and holds, what was taken back, the sections in their order, and the
 --- title above them, whose names need not be told again. `heads` are those that say in short what others say. `suggested` is how a
 --- suggestion is marked; `words` is how many words its writer is asked for at most. Where `follows`, a figure that comes of two that stand
---- near it needs no sum beside it.
+--- near it needs no sum beside it. Where `italics`, what stands in italics is suggested.
 export type Basis = {
 	sources: { Source },
 	said: string,
@@ -33,6 +33,7 @@ export type Basis = {
 	suggested: string,
 	words: number,
 	follows: boolean?,
+	italics: boolean?,
 }
 
 --- A source that is not told: `lacks` is what of it no section has that cites it; where nothing cites it, nothing is in it.
@@ -291,6 +292,22 @@ local function unsaid(unit: marked.Unit, all: { figures.Figure }, former: { figu
 	end)
 end
 
+--- Returns what stands in italics in a unit, and the unit without it.
+local function in_italics(unit: marked.Unit): (string, marked.Unit)
+	local spans: { string } = {}
+	local bold = string.gsub(unit.raw, "%*%*", "\1")
+	local bare = string.gsub(bold, "%*([^%*]+)%*", function(span): string
+		table.insert(spans, span)
+		return " "
+	end)
+	if #spans == 0 then
+		return "", unit
+	end
+	local rest = table.clone(unit)
+	rest.text = marked.plain((string.gsub(bare, "\1", "**")))
+	return marked.plain(table.concat(spans, "\n")), rest
+end
+
 --- Calls `seen` with each unit that has figures which nobody said and that is not marked as suggested.
 local function each_invented(made: Document, basis: Basis, seen: (section: string, unit: marked.Unit, figures: { string }) -> ())
 	local all, former = allowed(made, basis), figures.of(without_months(basis.gone))
@@ -300,6 +317,11 @@ local function each_invented(made: Document, basis: Basis, seen: (section: strin
 			local own = figures.of(unit.text)
 			table.move(own, 1, #own, #in_heads + 1, in_heads)
 		end
+		local all_units: { marked.Unit } = if basis.italics then marked.units(made[section] or "") else {}
+		for _, unit in all_units do
+			local own = figures.of((in_italics(unit)))
+			table.move(own, 1, #own, #in_heads + 1, in_heads)
+		end
 	end
 	for _, section in basis.sections do
 		local units = marked.units(made[section] or "")
@@ -307,7 +329,8 @@ local function each_invented(made: Document, basis: Basis, seen: (section: strin
 		local known = if table.find(basis.heads, section) ~= nil then in_heads else all
 		for _, unit in units do
 			local is_marked = is_own or (are_rows and unit.is_row) or suggests(unit)
-			local found = if is_marked then {} else unsaid(unit, known, former)
+			local _, upright = in_italics(unit)
+			local found = if is_marked then {} else unsaid(if basis.italics then upright else unit, known, former)
 			if #found > 0 then
 				seen(section, unit, found)
 			end

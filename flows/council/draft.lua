@@ -285,7 +285,8 @@ local function cleaned(self: app.App, memo: Memo): (string, { session.Figure })
 			parts.text[one.section] = marked.without(parts.text[one.section], one.unit)
 			continue
 		end
-		for _, written in if works_out then {} else one.figures do
+		local to_check: { string } = if works_out then {} else one.figures
+		for _, written in to_check do
 			table.insert(kept, { figure = written, how = one.unit.text })
 		end
 	end

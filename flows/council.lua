@@ -146,6 +146,9 @@ end
 
 local function converse(self: app.App, named: { personas.Persona }?)
 	clarify.run(self)
+	if self.params.pause then
+		interjections.before(self)
+	end
 	selection.run(self, named)
 	debate.run(self)
 	conclude(self)

@@ -248,6 +248,14 @@ local function large_chat(self: App, request: ModelRequest, vars: Vars): llm.Cha
 	}
 end
 
+--- The language that stands where nobody chose one, and what a large mind then writes in.
+local UNCHOSEN, THEIR_LANGUAGE = "en", "the language in which the user writes"
+
+--- Whether what is written follows the language of the user, whatever the program around it speaks.
+function app.follows_user(self: App): boolean
+	return self.mind == "large" and self.lang == UNCHOSEN
+end
+
 --- Asks a model for a structured value, in the voice of the leader unless another persona is given.
 ---
 --- Where the model cannot write a valid one, says so and returns nil: callers go on without it. Other failures (no
@@ -255,7 +263,7 @@ end
 --- request that goes on from there.
 function app.ask_model(self: App, request: ModelRequest): (any, Exchange?)
 	local vars = table.clone(request.vars)
-	vars.language = self.t("language")
+	vars.language = if app.follows_user(self) then THEIR_LANGUAGE else self.t("language")
 	local chat = if self.mind == "small" then small_chat(self, request, vars) else large_chat(self, request, vars)
 	chat.schema = request.schema
 	if self.options.steps then

@@ -118,6 +118,9 @@ function brief.finish(self: app.App): Finished?
 		"- " .. self.t("finish.journal", { path = `\`{journal_path}\`` }),
 		"- " .. self.t("save.done", { path = `\`{path}\`` }),
 	}, "\n"))
+	if self.doc.nietz.private ~= nil then
+		ui.say(self.t("finish.private", { path = `\`{path}\`` }))
+	end
 	statistics.record(self.t, self.doc)
 	farewell.say(self, if s.ems >= ems.TRANSITION then "victory" else "perseverance")
 	return { status = s.status, ems = s.ems, session = path, brief = brief_path, journal = journal_path }

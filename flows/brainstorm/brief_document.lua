@@ -42,6 +42,8 @@ export type Brief = {
 	rests: { { section: string, text: string, from: { number } } },
 	--- Where it is made of items: its stories.
 	stories: { Item }?,
+	--- Where its writer named them in another language: what its headings are called.
+	headings: { [string]: string }?,
 }
 
 --- The sections of a brief that is made of items.

@@ -200,8 +200,13 @@ end
 function brief_sections.of(self: app.App, brief: Brief): app.Vars
 	local s = self.doc.session
 	local own = self.doc.nietz
+	local labels: { [string]: any } = table.clone(lang.data(self.lang, "brief"))
+	local headings: { [string]: string } = brief.headings or {}
+	for name, heading in headings do
+		labels[name] = heading
+	end
 	local vars: app.Vars = {
-		l = lang.data(self.lang, "brief"),
+		l = labels,
 		s = { slug = s.slug, id = s.id, ems = s.ems, iterations = session.answered(self.doc), minutes = s.duration_minutes },
 		topic = own.topic,
 		title = brief.sections.title or title_of(own.topic),

@@ -16,7 +16,7 @@ local shape = require("../common/shape")
 local brief_writing = {}
 
 --- The most words of a brief, and letters of its title.
-local WORDS, TITLE = 1500, 100
+local WORDS, TITLE = 1800, 100
 
 --- Returns the sections that this session's brief has.
 local function sections_of(self: app.App): { string }
@@ -61,6 +61,7 @@ local function basis_of(self: app.App): document.Basis
 		title = self.doc.nietz.topic,
 		suggested = self.t("brief.suggested"),
 		words = WORDS,
+		italics = true,
 	}
 end
 
@@ -75,8 +76,36 @@ local function ids_of(basis: document.Basis, wanted: boolean): string
 	return table.concat(found, ", ")
 end
 
---- Returns the schema of a brief: the Markdown of each section, and its title.
-local function schema_of(sections: { string }): shape.Shape
+--- What the headings of a brief are called in the language files, and the line that says how it came about.
+local HEADINGS = {
+	"problem",
+	"users",
+	"goals",
+	"scope",
+	"constraints",
+	"decisions",
+	"options",
+	"stories",
+	"risks",
+	"open",
+	"next",
+	"sinks",
+	"table",
+	"closing",
+}
+
+--- Returns the headings that a brief would have in the language of the program around it, where it may be written in another one.
+local function headings_of(self: app.App): { { of: string, text: string } }
+	if not app.follows_user(self) then
+		return {}
+	end
+	return list.map(HEADINGS, function(name): { of: string, text: string }
+		return { of = name, text = self.t(`brief.{name}`) }
+	end)
+end
+
+--- Returns the schema of a brief: the Markdown of each section, its title, and its headings where these are the writer's, too.
+local function schema_of(self: app.App, sections: { string }): shape.Shape
 	local members: { [string]: shape.Shape } = {}
 	for _, section in sections do
 		members[section] = shape.text(if section == "lead" or section == "problem" then 1 else 0)
@@ -84,6 +113,11 @@ local function schema_of(sections: { string }): shape.Shape
 	local order = table.clone(sections)
 	table.insert(order, "title")
 	members.title = shape.text(3, TITLE)
+	if app.follows_user(self) then
+		table.insert(order, "headings")
+		local heading = shape.object({ "of", "text" }, { of = { enum = HEADINGS }, text = shape.text(1, TITLE) })
+		members.headings = shape.list(heading, 0, #HEADINGS)
+	end
 	return shape.object(order, members)
 end
 
@@ -192,8 +226,10 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 			tasks = self.options.format == "issue",
 			words = basis.words,
 			suggested = self.t("brief.suggested"),
+			headings = headings_of(self),
+			frame = self.t("language"),
 		},
-		schema = schema_of(basis.sections),
+		schema = schema_of(self, basis.sections),
 		repairs = 1,
 	})
 	if value == nil or exchange == nil then
@@ -224,7 +260,11 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 		sections.problem = own.topic
 	end
 	sections.title = app.to_line(value.title)
-	return { sections = sections, rests = rests }
+	local headings: { [string]: string } = {}
+	for _, one in value.headings or {} do
+		headings[one.of] = app.to_line(one.text)
+	end
+	return { sections = sections, rests = rests, headings = headings }
 end
 
 return brief_writing

@@ -76,7 +76,9 @@ function clarify.run(self: app.App): app.Signal?
 	local state = self.doc.nietz
 	local mode = self.options.clarify
 	local needed = mode == "always" or (mode == "needed" and clarify.clarity(state.topic) < clarify.CLEAR_ENOUGH)
-	if not needed and not self.options.hmw then
+	-- Those of a small mind are not worth the wait for the first question.
+	local directions = self.options.hmw and self.mind == "large"
+	if not needed and not directions then
 		return nil
 	end
 	local line = if self.mind == "small" then shape.text(10, 160) else shape.text(10)
@@ -95,11 +97,11 @@ function clarify.run(self: app.App): app.Signal?
 	if value == nil then
 		return nil
 	end
-	if self.options.hmw then
+	if directions then
 		local lines: { string } = {}
 		for _, way in value.how_might_we do
 			session.add_note(self.doc, way, "ways")
-			table.insert(lines, `- {if self.mind == "small" then app.to_whole_line(way, 160) else way}`)
+			table.insert(lines, `- {way}`)
 		end
 		ui.say(`{self.t("clarify.ways")}\n\n{table.concat(lines, "\n")}`)
 	end

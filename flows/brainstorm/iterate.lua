@@ -84,7 +84,9 @@ local function ask_question(
 end
 
 local function begin_questions(self: app.App, again: boolean)
-	local limit = self.options.questions
+	-- A small mind is a slow one, too: its first question comes alone, and so at once.
+	local is_first = self.mind == "small" and #self.doc.session.history == 0
+	local limit = if is_first then 1 else self.options.questions
 	local answered = if again then #session.open_iteration(self.doc).responses else 0
 	local found = questions.next(self, math.max(1, limit - answered), not again)
 	local wanted: { string } = {}

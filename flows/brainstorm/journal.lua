@@ -24,8 +24,9 @@ local function ems_after(doc: session.Doc, iteration: number): number?
 	return if session.turn(doc) == iteration then doc.session.ems else nil
 end
 
-local function note_line(note: session.Note): { kind: string, text: string }
-	return { kind = note.by or note.kind or "", text = if note.about then `{note.about} → {note.text}` else note.text }
+local function note_line(doc: session.Doc, note: session.Note): { kind: string, text: string }
+	local shown = session.without_private(doc, note.text)
+	return { kind = note.by or note.kind or "", text = if note.about then `{note.about} → {shown}` else shown }
 end
 
 --- Returns what was noted in an iteration, one line each, with the words that it rests on; what holds no more is struck out.
@@ -81,12 +82,12 @@ function journal.render(self: app.App): string
 	for _, entry in s.history do
 		local exchange: { { question: string, answer: string } } = {}
 		for index, question in entry.questions do
-			table.insert(exchange, { question = question, answer = entry.responses[index] or "" })
+			table.insert(exchange, { question = question, answer = session.without_private(self.doc, entry.responses[index] or "") })
 		end
 		local notes: { { kind: string, text: string } } = {}
 		for _, note in own.notes do
 			if note.iteration == entry.iteration then
-				table.insert(notes, note_line(note))
+				table.insert(notes, note_line(self.doc, note))
 			end
 		end
 		local after = ems_after(self.doc, entry.iteration) or entry.ems

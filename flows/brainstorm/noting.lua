@@ -115,9 +115,10 @@ local function schema_of(wants: Wants): shape.Shape
 			date = perhaps,
 		})),
 		revoked = shape.list(shape.object({ "id", "quote" }, { id = { type = "integer" }, quote = line })),
+		private = shape.list(line),
 		nothing = shape.list(line),
 	}
-	local names = { "said", "decided", "planned", "revoked", "nothing" }
+	local names = { "said", "decided", "planned", "revoked", "private", "nothing" }
 	if wants.weigh then
 		for _, axis in ems.AXES do
 			members[axis.key] = shape.object({ "evidence", "score" }, { evidence = perhaps, score = shape.integer(0, 100) })
@@ -317,6 +318,10 @@ function noting.run(self: app.App, wants: Wants): Noted
 		end
 		for _, item in value.nothing do
 			table.insert(quoted, item)
+		end
+		for _, item in value.private or {} do
+			table.insert(quoted, item)
+			session.keep_private(doc, item, said)
 		end
 		if wants.weigh then
 			-- What was taken down earlier in the iteration counts, too.

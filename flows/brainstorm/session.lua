@@ -129,6 +129,8 @@ export type Own = {
 	--- What large minds were told, piece by piece, each of which was new to a call.
 	told: { { Part } }?,
 	evidence: { [string]: string }?,
+	--- What was said in confidence: it is in no brief and no journal.
+	private: { string }?,
 	scored: number?,
 	heard: number?,
 	checkpoint: number?,
@@ -482,6 +484,35 @@ end
 function session.add_note(doc: Doc, value: string, kind: string, about: string?, by: string?)
 	session.reopen(doc)
 	table.insert(doc.nietz.notes, { iteration = session.turn(doc), text = value, kind = kind, about = about, by = by })
+end
+
+--- Keeps what the user said in confidence, once, if they said it.
+function session.keep_private(doc: Doc, quote: string, said: string)
+	local own = doc.nietz
+	local kept: { string } = own.private or json.array({} :: { string })
+	if ledger.is_said(quote, said) and table.find(kept, quote) == nil then
+		table.insert(kept, quote)
+		own.private = kept
+	end
+end
+
+--- Returns an answer without what was said in confidence: where the very words are not found, without the sentences that have them.
+function session.without_private(doc: Doc, answer: string): string
+	local shown = answer
+	for _, quote in doc.nietz.private or {} :: { string } do
+		local first, last = string.find(shown, quote, 1, true)
+		if first ~= nil and last ~= nil then
+			shown = `{string.sub(shown, 1, first - 1)}[…]{string.sub(shown, last + 1)}`
+			continue
+		end
+		for _, sentence in ledger.sentences(shown) do
+			local from, to = string.find(shown, sentence, 1, true)
+			if from ~= nil and to ~= nil and ledger.is_said(quote, sentence) then
+				shown = `{string.sub(shown, 1, from - 1)}[…]{string.sub(shown, to + 1)}`
+			end
+		end
+	end
+	return shown
 end
 
 --- Returns the notes of these kinds in the iterations that count.

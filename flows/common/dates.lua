@@ -64,8 +64,61 @@ local function of(line: string): { Date }
 	for written, word in string.gmatch(folded, "%f[%d](%d%d?)%s*%a*,?%s+%a*%s*%d%d?%s+(%a+)") do
 		add(written, word)
 	end
+	-- "30.11."
+	for written, month in string.gmatch(line, "%f[%d%.](%d%d?)%.(%d%d?)%.%f[%D]") do
+		add(written, FIRST_OF[tonumber(month) or 0])
+	end
 	for month, written in string.gmatch(line, "%d%d%d%d%-(%d%d)%-(%d%d)") do
 		add(written, FIRST_OF[tonumber(month) or 0])
+	end
+	return found
+end
+
+--- Returns the days of the month that a text names with their months.
+function dates.days(line: string): { string }
+	return list.map(of(line), function(date): string
+		return date.written
+	end)
+end
+
+--- How the days of the week begin in the languages of the flows, from Sunday on.
+local WEEKDAYS = { "sun|dim", "mon|lun", "tue|mar", "wed|mer", "thu|jeu", "fri|ven", "sat|sam" }
+--- What a month moves the day of the week by.
+local MOVES = { 0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4 }
+
+--- Returns the place of a day in its week, from 1 for Sunday.
+local function weekday_of(year: number, month: number, day: number): number
+	local from = if month < 3 then year - 1 else year
+	return (from + from // 4 - from // 100 + from // 400 + MOVES[month] + day) % 7 + 1
+end
+
+--- Returns the days of the week that a text names wrongly for a date, with the right one. A date without a year is the next one from
+--- `today` (`2026-11-27`) on; what is known may have them as it likes.
+function dates.wrong_weekdays(line: string, today: string, known: string): { { written: string, right: number } }
+	local year, month_now, day_now = string.match(today, "^(%d+)%-(%d+)%-(%d+)")
+	local found: { { written: string, right: number } } = {}
+	local folded, said = text.fold(line), text.fold(known)
+	for written, name, day_written, word, rest in string.gmatch(folded, "((%a%a%a+),?%s+%a*%s*(%d%d?)%a*%.?%s+(%a+)),?%s*(%d*)") :: any do
+		local month, day = month_of(word), tonumber(day_written) or 0
+		local place: number? = nil
+		for at, begins in WEEKDAYS do
+			for _, begin in string.split(begins, "|") do
+				local is_day = string.find(name, "day$") ~= nil or string.find(name, "di$") ~= nil or name == "dimanche" or #name == 3
+				place = if is_day and string.sub(name, 1, 3) == begin then at else place
+			end
+		end
+		if month == nil or place == nil or day < 1 or day > 31 or string.find(said, written, 1, true) ~= nil then
+			continue
+		end
+		local of_year = if #rest == 4 then tonumber(rest) :: number else tonumber(year) :: number
+		local is_past = month < (tonumber(month_now) :: number) or (month == tonumber(month_now) and day < (tonumber(day_now) :: number))
+		if #rest ~= 4 and is_past then
+			of_year += 1
+		end
+		local right = weekday_of(of_year, month, day)
+		if right ~= place then
+			table.insert(found, { written = written, right = right })
+		end
 	end
 	return found
 end

@@ -20,8 +20,9 @@ export type Document = { [string]: string }
 export type Source = { id: string, words: string, wanted: boolean }
 
 --- What a document is checked by: what holds, all that was said and holds, what was taken back, the sections in their order, and the
---- title above them, whose names need not be told again. `heads` are those that say in short what others say. `suggested` is how a suggestion is marked; `words` is how many words its
---- writer is asked for at most.
+--- title above them, whose names need not be told again. `heads` are those that say in short what others say. `suggested` is how a
+--- suggestion is marked; `words` is how many words its writer is asked for at most. Where `follows`, a figure that comes of two that stand
+--- near it needs no sum beside it. Where `italics`, what stands in italics is suggested.
 export type Basis = {
 	sources: { Source },
 	said: string,
@@ -31,6 +32,8 @@ export type Basis = {
 	title: string,
 	suggested: string,
 	words: number,
+	follows: boolean?,
+	italics: boolean?,
 }
 
 --- A source that is not told: `lacks` is what of it no section has that cites it; where nothing cites it, nothing is in it.
@@ -184,7 +187,10 @@ function document.whole(made: Document, sections: { string }): string
 end
 
 --- How words say of themselves that they suggest something, in the languages of the flows.
-local SUGGESTING = { "suggest", "suggér", "(propos", "*propos" }
+local SUGGESTING = { "suggest", "suggér", "(propos", "*propos", "vorgeschlagen", "vorschl", "sugerid", "suggerit", "voorgesteld" }
+--- How somebody proposes something in their own name.
+local PROPOSING =
+	"\\b(i would (set|take|stop|begin|start|put|say|aim|give|allow|plan|keep|call)|i propose|my proposal|let us say|for example|for instance|je (vous )?propose|je (mettrais|fixerais|prendrais|dirais|commencerais|arreterais)|disons|par exemple)\\b|^say [0-9]"
 --- Words behind which stands what was, and is no more.
 local FORMER = "\\b(was|were|instead of|rather than|not|no longer|before|from|etait|etaient|au lieu de|pas|avant)\\b"
 
@@ -192,7 +198,7 @@ local function suggests(unit: marked.Unit): boolean
 	local folded = string.lower(unit.text)
 	return list.some(SUGGESTING, function(word): boolean
 		return string.find(folded, word, 1, true) ~= nil
-	end)
+	end) or text.search(text.fold(unit.text), PROPOSING) ~= nil
 end
 
 --- Whether a line of its own says of a whole section that it is suggested.
@@ -202,10 +208,20 @@ local function suggests_all(units: { marked.Unit }): boolean
 	end)
 end
 
---- Returns the units of a section that are marked as suggested.
-local function suggested(markdown: string): { marked.Unit }
+--- Whether a sentence of a section says of the rows of its table that they are suggested.
+local function suggests_rows(units: { marked.Unit }): boolean
+	return list.some(units, function(unit): boolean
+		return not unit.is_row and suggests(unit)
+	end)
+end
+
+--- Returns the units of a section that are marked as suggested, by themselves or by a sentence that says it of all.
+local function suggested(markdown: string, follows: boolean?): { marked.Unit }
 	local units = marked.units(markdown)
-	return if suggests_all(units) then units else list.filter(units, suggests)
+	local is_all, are_rows = suggests_all(units), follows == true and suggests_rows(units)
+	return list.filter(units, function(unit): boolean
+		return is_all or (are_rows and unit.is_row) or suggests(unit)
+	end)
 end
 
 --- Returns the figures that sums of a text come to which hold what is against what was: the difference of two prices.
@@ -219,17 +235,31 @@ local function against(markdown: string, all: { figures.Figure }, former: { figu
 	end)
 end
 
+--- Through how many sums a figure may follow from those that were said.
+local MOST_STEPS = 4
+
 --- Returns all figures that may stand in a document: what was said, what sums in it come to, and days counted from those that were said.
 local function allowed(made: Document, basis: Basis): { figures.Figure }
 	local said = without_months(basis.said)
 	local all = figures.of(said)
+	local known: { [string]: boolean } = {}
 	local function take(found: { figures.Figure })
-		table.move(found, 1, #found, #all + 1, all)
+		for _, figure in found do
+			local name = `{figure.written} {figure.value}`
+			if not known[name] then
+				known[name] = true
+				table.insert(all, figure)
+			end
+		end
 	end
 	take(figures.in_words(said))
+	if basis.follows then
+		take(figures.multiples(all))
+	end
 	local former = figures.of(without_months(basis.gone))
-	-- One may follow from another, which stands below it.
-	for _ = 1, 2 do
+	-- One may follow from another, which stands below it, and that from a third.
+	for _ = 1, MOST_STEPS do
+		local before = #all
 		for _, section in basis.sections do
 			local markdown = marked.plain(made[section] or "")
 			take(figures.worked_out(markdown, all))
@@ -237,6 +267,9 @@ local function allowed(made: Document, basis: Basis): { figures.Figure }
 			for _, column in marked.columns(markdown) do
 				take(figures.summed(column, all))
 			end
+		end
+		if #all == before then
+			break
 		end
 	end
 	local told = marked.plain(document.whole(made, basis.sections))
@@ -259,23 +292,45 @@ local function unsaid(unit: marked.Unit, all: { figures.Figure }, former: { figu
 	end)
 end
 
+--- Returns what stands in italics in a unit, and the unit without it.
+local function in_italics(unit: marked.Unit): (string, marked.Unit)
+	local spans: { string } = {}
+	local bold = string.gsub(unit.raw, "%*%*", "\1")
+	local bare = string.gsub(bold, "%*([^%*]+)%*", function(span): string
+		table.insert(spans, span)
+		return " "
+	end)
+	if #spans == 0 then
+		return "", unit
+	end
+	local rest = table.clone(unit)
+	rest.text = marked.plain((string.gsub(bare, "\1", "**")))
+	return marked.plain(table.concat(spans, "\n")), rest
+end
+
 --- Calls `seen` with each unit that has figures which nobody said and that is not marked as suggested.
 local function each_invented(made: Document, basis: Basis, seen: (section: string, unit: marked.Unit, figures: { string }) -> ())
 	local all, former = allowed(made, basis), figures.of(without_months(basis.gone))
 	local in_heads = table.clone(all)
 	for _, section in basis.sections do
-		for _, unit in suggested(made[section] or "") do
+		for _, unit in suggested(made[section] or "", basis.follows) do
 			local own = figures.of(unit.text)
+			table.move(own, 1, #own, #in_heads + 1, in_heads)
+		end
+		local all_units: { marked.Unit } = if basis.italics then marked.units(made[section] or "") else {}
+		for _, unit in all_units do
+			local own = figures.of((in_italics(unit)))
 			table.move(own, 1, #own, #in_heads + 1, in_heads)
 		end
 	end
 	for _, section in basis.sections do
 		local units = marked.units(made[section] or "")
-		local is_own = suggests_all(units)
+		local is_own, are_rows = suggests_all(units), basis.follows == true and suggests_rows(units)
 		local known = if table.find(basis.heads, section) ~= nil then in_heads else all
 		for _, unit in units do
-			local is_marked = is_own or suggests(unit)
-			local found = if is_marked then {} else unsaid(unit, known, former)
+			local is_marked = is_own or (are_rows and unit.is_row) or suggests(unit)
+			local _, upright = in_italics(unit)
+			local found = if is_marked then {} else unsaid(if basis.italics then upright else unit, known, former)
 			if #found > 0 then
 				seen(section, unit, found)
 			end
@@ -286,8 +341,58 @@ end
 --- From how much on a figure may come of two that stand anywhere in a document, or in its section: smaller ones come of any by chance.
 local IN_DOCUMENT, IN_SECTION = 1000, 100
 
+--- Own proposals of time: a quarter of an hour, an hour.
+local function is_short_time(written: string, line: string): boolean
+	local value = figures.of(written)[1].value
+	local minutes = string.find(line, `%f[%d]{written}[%s%-\194\160]*min`) ~= nil
+	return minutes and value <= 60 and value % 5 == 0
+end
+
+--- What stands before a day that a memo sets as a limit.
+local LIMITS =
+	"\\b(by|before|until|than|from|d'ici|avant|jusqu'au|tard|des|a partir)( le| du)?( (mon|tues|wednes|thurs|fri|satur|sun)day| lundi| mardi| mercredi| jeudi| vendredi| samedi| dimanche)? (the )?"
+
+--- Whether a figure is the day of a date until which, or from which, something is to be done.
+local function is_limit(written: string, line: string): boolean
+	return text.search(text.fold(line), `{LIMITS}{written}(st|nd|rd|th|er)? [a-z]\{3,}`) ~= nil and #dates.days(line) > 0
+end
+
+--- A paragraph with so few figures is near each of them.
+local FEW = 6
+
+--- Returns the figures of a unit, of those that nobody said, that follow in no step from others.
+local function without_step(made: Document, basis: Basis, section: string, unit: marked.Unit, unknown: { string }): { string }
+	local said = figures.of(without_months(basis.said))
+	local line = marked.plain(unit.line)
+	local shares: { figures.Figure } = {}
+	for written in string.gmatch(unit.text, "(%d[%d%.,]*)[%s\194\160]*%%") do
+		table.move(figures.of(written), 1, 1, #shares + 1, shares)
+	end
+	local left = unknown
+	-- One may follow from another that follows.
+	for _ = 1, 2 do
+		local function known(markdown: string): { figures.Figure }
+			return list.filter(figures.of(markdown), function(one): boolean
+				return table.find(left, one.written) == nil
+			end)
+		end
+		local near, around = known(unit.text), known(line)
+		near = if #around <= FEW then around else near
+		local anywhere = known(marked.plain(made[section]))
+		table.move(said, 1, #said, #anywhere + 1, anywhere)
+		left = list.filter(left, function(written): boolean
+			local is_own = is_short_time(written, line) or is_limit(written, line) or figures.is_time_near(written, anywhere)
+			return not is_own and not figures.follows(written, { near = near, around = around, anywhere = anywhere, shares = shares })
+		end)
+	end
+	return left
+end
+
 --- Returns the figures of a unit, of those that nobody said, that do not even come of two that it tells itself.
 local function without_origin(made: Document, basis: Basis, section: string, unit: marked.Unit, unknown: { string }): { string }
+	if basis.follows then
+		return without_step(made, basis, section, unit, unknown)
+	end
 	local function others(markdown: string): { figures.Figure }
 		return list.filter(figures.of(marked.plain(markdown)), function(one): boolean
 			return table.find(unknown, one.written) == nil
@@ -304,19 +409,27 @@ local function without_origin(made: Document, basis: Basis, section: string, uni
 	end)
 end
 
---- A figure that nobody said: the sections that have it, and the first statement in which it stands.
-type Unknown = { written: string, sections: { string }, text: string }
+--- Figures that nobody said: the sections that have them, and the first statement in which they stand.
+type Unknown = { written: { string }, sections: { string }, text: string }
 
---- Returns the figures of a document that nobody said, each once.
+--- Returns the figures of a document that nobody said, each once; where `follows`, those of a statement together.
 local function unknown_figures(made: Document, basis: Basis): { Unknown }
 	local found: { Unknown } = {}
 	each_invented(made, basis, function(section, unit, unknown)
-		for _, written in unknown do
+		local own: { string } = if basis.follows then without_origin(made, basis, section, unit, unknown) else unknown
+		for _, written in own do
 			local known = list.find(found, function(one): boolean
-				return one.written == written
+				return table.find(one.written, written) ~= nil
 			end)
-			if known == nil then
-				table.insert(found, { written = written, sections = { section }, text = unit.text })
+			local beside = if basis.follows
+				then list.find(found, function(one): boolean
+					return one.text == unit.text
+				end)
+				else nil
+			if known == nil and beside ~= nil then
+				table.insert(beside.written, written)
+			elseif known == nil then
+				table.insert(found, { written = { written }, sections = { section }, text = unit.text })
 			elseif table.find(known.sections, section) == nil then
 				table.insert(known.sections, section)
 			end
@@ -329,8 +442,18 @@ end
 function document.faults(made: Document, basis: Basis): { Fault }
 	local found: { Fault } = {}
 	for _, one in unknown_figures(made, basis) do
-		local why = `{one.written} is in nothing that holds: put its sum beside it, mark it as suggested, or leave it out ("{one.text}")`
+		local which = table.concat(one.written, " and ")
+		local verb = if #one.written == 1 then "is" else "are"
+		local why = `{which} {verb} in nothing that holds: put its sum beside it, mark it as suggested, or leave it out ("{one.text}")`
 		table.insert(found, { section = table.concat(one.sections, ", "), why = why })
+	end
+	local reckoned: { string } = if basis.follows then basis.sections else {}
+	for _, section in reckoned do
+		for _, unit in marked.units(made[section] or "") do
+			for _, one in figures.wrong_sums(unit.text) do
+				table.insert(found, { section = section, why = `{one.written} is not what its sum gives, {one.gives} ("{unit.text}")` })
+			end
+		end
 	end
 	for _, section in basis.sections do
 		for _, id in marked.cites(made[section] or "") do
@@ -350,19 +473,37 @@ function document.faults(made: Document, basis: Basis): { Fault }
 	return found
 end
 
+--- A statement with figures that nobody said and that come of no two others; `stale` are those that were taken back.
+export type Unfounded = { section: string, unit: marked.Unit, figures: { string }, stale: { string } }
+
+--- Returns the statements of a document whose figures nobody said, and that are not marked as suggested.
+function document.unfounded(made: Document, basis: Basis): { Unfounded }
+	local former = figures.of(without_months(basis.gone))
+	local found: { Unfounded } = {}
+	each_invented(made, basis, function(section, unit, unknown)
+		local left = without_origin(made, basis, section, unit, unknown)
+		if #left > 0 then
+			local stale = list.filter(left, function(written): boolean
+				return #figures.unsaid(written, former) == 0
+			end)
+			table.insert(found, { section = section, unit = unit, figures = left, stale = stale })
+		end
+	end)
+	return found
+end
+
 --- Returns a document in which no figure stands as said that nobody said: a statement goes that rests on nothing, and in another the
 --- figure is marked as suggested. One that comes of two others stays.
 function document.clean(made: Document, basis: Basis): Document
 	local out = table.clone(made)
-	each_invented(made, basis, function(section, unit, unknown)
-		local left = without_origin(made, basis, section, unit, unknown)
-		if #left > 0 and #unit.cites == 0 then
-			out[section] = marked.without(out[section], unit)
-		elseif #left > 0 then
-			local mark = `*({table.concat(left, ", ")}: {basis.suggested})*`
-			out[section] = marked.behind(out[section], unit, left[1], mark)
+	for _, one in document.unfounded(made, basis) do
+		if #one.unit.cites == 0 then
+			out[one.section] = marked.without(out[one.section], one.unit)
+		else
+			local mark = `*({table.concat(one.figures, ", ")}: {basis.suggested})*`
+			out[one.section] = marked.behind(out[one.section], one.unit, one.figures[1], mark)
 		end
-	end)
+	end
 	return out
 end
 

@@ -230,6 +230,8 @@ local function calculations_in(line: string): { string }
 	return found
 end
 
+--- How many letters may stand between a figure and the sum in brackets that gives it.
+local FAR = 16
 --- How else the value of a sum may be told: a share in percent, hours in minutes, minutes in hours.
 local FACTORS = { 1, 100, 60, 1 / 60 }
 
@@ -258,6 +260,27 @@ function figures.worked_out(line: string, known: { Figure }): { Figure }
 				table.insert(found, figure)
 				table.insert(all, figure)
 			end
+		end
+	end
+	return found
+end
+
+--- Returns the sums of a text that do not give the figure before their brackets (`5,000 (1,600 × 2)`), each with what it gives.
+function figures.wrong_sums(line: string): { { written: string, gives: number } }
+	local found: { { written: string, gives: number } } = {}
+	local plain = line
+	for _, sign in SIGNS do
+		plain = string.gsub(plain, sign[1], sign[2])
+	end
+	for before: string, sum: string in string.gmatch(plain, "([^%(%)]*)%(([%d%.,%s%*/%+%-]*%d)%)") :: any do
+		local all = figures.of(before)
+		local last = all[#all]
+		local has_sign = string.find(sum, "%d%s*[%*/]%s*%d") ~= nil or string.find(sum, "%d%s+[%+%-]%s+%d") ~= nil
+		local value = if has_sign then figures.result(sum, figures.of(sum)) else nil
+		local words = if last ~= nil then string.match(before, "([^%d]*)$") or "" else ""
+		-- What stands far behind a figure is the sum of another.
+		if last ~= nil and value ~= nil and #words <= FAR and not tells(last, value) then
+			table.insert(found, { written = last.written, gives = math.round(100 * value) / 100 })
 		end
 	end
 	return found
@@ -305,6 +328,116 @@ function figures.summed(cells: { string }, known: { Figure }): { Figure }
 		end
 	end
 	return found
+end
+
+--- By how much anybody multiplies or divides without saying so: a few, and the months and weeks of a year.
+local TIMES = { 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 24, 36, 48, 52, 60 }
+--- Smaller ones come of others by chance.
+local LEAST_MULTIPLE = 1000
+
+--- Returns what known figures come to by the year, or several times: 19,200 where 1,600 is known.
+function figures.multiples(known: { Figure }): { Figure }
+	local found: { Figure } = {}
+	for _, figure in known do
+		for _, times in TIMES do
+			local value = figure.value * times
+			if figure.value >= figures.LEAST and value >= LEAST_MULTIPLE then
+				table.insert(found, { written = tostring(value), value = value })
+			end
+		end
+	end
+	return found
+end
+
+--- Returns by how much a figure may differ from what it rounds: half of its last digit that is not zero.
+local function rounding(written: string, value: number): number
+	local decimals = string.match(written, "[%.,](%d+)$")
+	if decimals ~= nil and value ~= math.floor(value) then
+		return 0.5 * 10 ^ -#(decimals :: string)
+	end
+	local unit = 1
+	while value >= 10 * unit and value % (10 * unit) == 0 do
+		unit *= 10
+	end
+	return 0.5 * unit
+end
+
+--- What may be far from a figure that follows from it, and from how much on: smaller ones come of any two by chance.
+--- `shares` are the percentages among those that are near: what they are of may stand anywhere.
+export type Origins = { near: { Figure }, around: { Figure }, anywhere: { Figure }, shares: { Figure } }
+local AROUND, ANYWHERE = 100, 1000
+--- How far a product of rounded figures may be from what it is told as, as a share of it.
+local CHAINED = 0.001
+
+--- Returns the values that two others come to by one step: sums, differences and shares of each other.
+local function steps(a: number, b: number): { number }
+	local found = { a + b, math.abs(a - b), a * b / 100, a * (1 + b / 100), a * (1 - b / 100), b * (1 + a / 100), b * (1 - a / 100) }
+	if a ~= 0 and b ~= 0 then
+		for _, share in { a / b, b / a } do
+			table.insert(found, share)
+			table.insert(found, 100 * share)
+		end
+	end
+	return found
+end
+
+--- Whether a figure follows, but for rounding, from two others by one step: a sum, a difference, a product, a share. One of them
+--- stands near it (in its sentence, or beside it), the other may stand further away the greater the figure is.
+function figures.follows(written: string, from: Origins): boolean
+	local wanted = figures.of(written)[1]
+	if wanted == nil then
+		return false
+	end
+	local value = wanted.value
+	local least = rounding(written, value) + 1e-9
+	local function is(other: number): boolean
+		return math.abs(other - value) <= least
+	end
+	local function is_product(other: number): boolean
+		return math.abs(other - value) <= math.max(least, if value >= ANYWHERE then CHAINED * value else 0)
+	end
+	local is_share = list.some(from.shares, function(share): boolean
+		return list.some(from.anywhere, function(whole): boolean
+			local part = whole.value * share.value / 100
+			return whole.value >= AROUND and (is(part) or is(whole.value - part) or is(whole.value + part))
+		end)
+	end)
+	if is_share then
+		return true
+	end
+	local others = table.clone(from.near)
+	if value >= AROUND then
+		table.move(from.around, 1, #from.around, #others + 1, others)
+	end
+	if value >= ANYWHERE then
+		table.move(from.anywhere, 1, #from.anywhere, #others + 1, others)
+	end
+	local first: { Figure } = if value >= AROUND then from.around else from.near
+	return list.some(first, function(one): boolean
+		local is_multiple = list.some(TIMES, function(times): boolean
+			return is_product(one.value * times) or is(one.value / times)
+		end)
+		return is_multiple
+			or list.some(others, function(other): boolean
+				return is_product(one.value * other.value) or list.some(steps(one.value, other.value), is)
+			end)
+	end)
+end
+
+--- How far a time of the clock may be from one that is known to be counted from it, in hours.
+local NEAR_TIME = 3
+
+--- Whether a figure is a time of the clock some hours or minutes from one that is known.
+function figures.is_time_near(written: string, known: { Figure }): boolean
+	local function is_time(value: string): boolean
+		return string.find(value, "%d:%d%d") ~= nil or string.find(value, "%dh") ~= nil or string.find(value, "%d h") ~= nil
+	end
+	local wanted = figures.of(written)[1]
+	return wanted ~= nil
+		and is_time(written)
+		and list.some(known, function(one): boolean
+			return is_time(one.written) and math.abs(one.value - wanted.value) <= NEAR_TIME
+		end)
 end
 
 --- Parts that are told as words behind a figure, in the languages of the flows.

@@ -161,6 +161,41 @@ function marked.columns(markdown: string): { { string } }
 	return found
 end
 
+--- A part of Markdown: its heading, without its signs, and what stands below it. What stands before the first heading has none.
+export type Part = { heading: string, body: string }
+
+--- Returns Markdown by its headings of the first two levels; those within a fence are none.
+function marked.parts(markdown: string): { Part }
+	local found: { Part } = {}
+	local heading = ""
+	local lines: { string } = {}
+	local fence: string? = nil
+	local function close()
+		local part: Part = { heading = heading, body = text.trim(table.concat(lines, "\n")) }
+		if part.heading ~= "" or part.body ~= "" then
+			table.insert(found, part)
+		end
+		lines = {}
+	end
+	for _, line in text.lines(markdown) do
+		local mark = string.match(line, "^%s*(```+)") or string.match(line, "^%s*(~~~+)")
+		if mark ~= nil and fence == nil then
+			fence = mark
+		elseif mark ~= nil and string.sub(mark :: string, 1, #(fence :: string)) == fence then
+			fence = nil
+		end
+		local next = if fence == nil then string.match(line, "^##?%s+(.-)%s*#*%s*$") else nil
+		if next ~= nil and string.find(next :: string, "%w") ~= nil then
+			close()
+			heading = next :: string
+		else
+			table.insert(lines, line)
+		end
+	end
+	close()
+	return found
+end
+
 --- Returns how many words Markdown has, as a reader counts them.
 function marked.length(markdown: string): number
 	local count = 0

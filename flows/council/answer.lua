@@ -1,6 +1,6 @@
 --!strict
 --- The answer: the option with the most support by the figures of the debate, written for the person who asked. A moderator writes it as
---- Markdown, reviewers look through it, it is mended once, and what still is missing or wrong the host places or takes out. What each
+--- one memo, reviewers and a first reader look through it, and it is written anew once with what they are right about. What each
 --- statement rests on is kept with it. Where nobody stands for an option, that there is no decision, and what would decide it.
 
 local agreement = require("./agreement")
@@ -15,6 +15,7 @@ local list = require("../common/list")
 local marked = require("../common/marked")
 local mend = require("./mend")
 local persona_turns = require("./persona_turns")
+local plain = require("./plain")
 local reader = require("./reader")
 local screens = require("./screens")
 local session = require("./session")
@@ -26,11 +27,11 @@ local ui = require("@nietz/ui")
 
 local answer = {}
 
---- What a moderator wrote; of a large mind its sections, too, with their marks.
-type Written = { decision: session.Decision, text: document.Document?, sections: { string }? }
+--- What a moderator wrote; of a large mind its memo, too, with its marks.
+type Written = { decision: session.Decision, memo: draft.Memo?, holes: { app.Values } }
 
 --- What those who read it before it goes out say.
-type Read = { review: dissent.Review?, stumbles: { mend.Stumble } }
+type Read = { review: dissent.Review?, read: reader.Read? }
 
 local function last_measure(self: app.App): agreement.Measure
 	local history = self.doc.metadata.measures
@@ -72,26 +73,35 @@ local function rejectable(self: app.App, eligible: { string }): { string }
 	return others
 end
 
---- The most letters of a title.
-local TITLE = 140
-
---- Returns the schema of an answer as a large mind writes it: what was taken back, and the Markdown of each section.
-local function written_schema(sections: { string }, options: { string }?): shape.Shape
-	local order = { "taken_back" }
-	local members: { [string]: shape.Shape } = { taken_back = known.TAKEN_BACK }
+--- Returns the schema of an answer as a large mind writes it: what it thinks of first, in short, and then the memo.
+local function memo_schema(self: app.App, options: { string }?, holes: { string }): shape.Shape
+	local order: { string } = {}
+	local members: { [string]: shape.Shape } = {}
+	local function add(name: string, member: shape.Shape)
+		table.insert(order, name)
+		members[name] = member
+	end
+	if known.is_unread(self) then
+		add("taken_back", known.TAKEN_BACK)
+	end
 	if options ~= nil then
-		table.insert(order, "option")
-		members.option = { enum = options }
+		local others = rejectable(self, options)
+		add("option", { enum = options })
+		add("against", shape.text(3))
+		if #others > 0 then
+			local one = shape.object({ "option", "why" }, { option = { enum = others }, why = shape.text(3) })
+			add("rejected", shape.list(one, 0, #others))
+		end
+		add("tradeoffs", shape.list(shape.text(3), 1, 4))
+		add("assumptions", shape.list(shape.text(3), 0, 4))
 	end
-	for _, section in sections do
-		table.insert(order, section)
-		members[section] = shape.text(if section == "decision" then 1 else 0)
+	add("next_steps", shape.list(shape.text(3), 1, 8))
+	if #holes > 0 then
+		add("holes", mend.answers(holes))
 	end
-	-- What is read first is thought of last.
-	if options ~= nil then
-		table.insert(order, "title")
-		members.title = shape.text(3, TITLE)
-	end
+	add("memo", shape.text(3))
+	add("decision", shape.text(3))
+	add("title", shape.text(3, draft.TITLE))
 	return shape.object(order, members)
 end
 
@@ -207,26 +217,51 @@ local function standing_of(self: app.App): string
 	return agreement.summary(last_measure(self), self.doc.metadata.options, self.t)
 end
 
---- Returns what a large mind wrote, by section, and the decision that it is kept as; nil where its reply cannot be used.
+--- Returns lines of a large mind's as points of a decision, with what they rest on.
+local function lines_of(self: app.App, lines: { string }?): { sources.Point }
+	return json.array(list.map(lines or {} :: { string }, function(line: string): sources.Point
+		return sources.point(self, app.to_line(marked.plain(line)), marked.cites(line))
+	end))
+end
+
+--- Returns what a large mind wrote: its memo, and the decision that it is kept as.
 local function written(self: app.App, value: app.Values, option: string, made: app.Made?): Written
-	known.take_back(self, value.taken_back or {})
-	local sections: { string } = if option == agreement.UNDECIDED then draft.UNDECIDED else draft.DECIDED
-	local text: document.Document = {}
-	for _, section in sections do
-		text[section] = value[section] or ""
+	known.read_replaced(self, value.taken_back)
+	local memo = draft.memo(value)
+	local rejected: { sources.Point } = json.array({} :: { sources.Point })
+	for _, item in value.rejected or {} :: { app.Values } do
+		local is_told = list.some(rejected, function(point): boolean
+			return point.option == item.option
+		end)
+		if item.option ~= option and not is_told then
+			local point = sources.point(self, app.to_line(marked.plain(item.why)), marked.cites(item.why))
+			point.option = item.option
+			table.insert(rejected, point)
+		end
 	end
-	local decided: session.Decision =
-		{ decision = { text = marked.plain(text.decision), from = json.array({}) }, option = option, made = made }
-	decided.title = if value.title ~= nil then app.to_line(marked.plain(value.title)) else nil
-	return { decision = decided, text = text, sections = sections }
+	local assumptions = answer.stated_assumptions(self)
+	for _, point in lines_of(self, value.assumptions) do
+		table.insert(assumptions, point)
+	end
+	local decided: session.Decision = {
+		decision = { text = marked.plain(memo.decision), from = json.array({}) },
+		option = option,
+		against = if value.against ~= nil then app.to_line(marked.plain(value.against)) else nil,
+		tradeoffs = lines_of(self, value.tradeoffs),
+		assumptions = assumptions,
+		rejected = rejected,
+		nextSteps = lines_of(self, value.next_steps),
+		made = made,
+	}
+	return { decision = decided, memo = memo, holes = value.holes or {} }
 end
 
 --- Writes down that nothing was decided, or nil where the moderator's reply cannot be used.
 local function write_undecided(self: app.App): Written?
-	local vars = { outcome = self.t(`outcome.{self.doc.metadata.outcome}`), suggested = self.t("answer.suggested") }
+	local vars = { outcome = self.t(`outcome.{self.doc.metadata.outcome}`), unread = known.is_unread(self) }
 	local value, made = ask_moderator(self, "undecided", vars, function(is_small, ids)
 		if not is_small then
-			return written_schema(draft.UNDECIDED)
+			return memo_schema(self, nil, {})
 		end
 		local from = shape.list({ enum = ids }, 1, 3)
 		local line = shape.object({ "text", "from" }, { text = shape.text(3, 240), from = from })
@@ -247,11 +282,17 @@ local function write_undecided(self: app.App): Written?
 		nextSteps = points_of(self, value.next_steps),
 		made = made,
 	}
-	return { decision = none }
+	return { decision = none, holes = {} }
 end
 
+--- What is found in a draft: by who has read it, and by comparing it with what was said.
+type Held = mend.Findings & { drafted: boolean, faults: { document.Fault } }
+
+--- Nothing is found where there is no draft.
+local NOTHING: Held = { drafted = false, holes = {}, stumbles = {}, missed = {}, reports = {}, faults = {} }
+
 --- Writes down what was decided, or nil where the moderator's reply cannot be used.
-local function write_decision(self: app.App, options: { string }): Written?
+local function write_decision(self: app.App, options: { string }, held: Held): Written?
 	local recommended: { string } = {}
 	for _, position in last_measure(self).positions do
 		local turn = persona_turns.last_turn(self, position.name)
@@ -271,11 +312,17 @@ local function write_decision(self: app.App, options: { string }): Written?
 		recommended = recommended,
 		least = draft.LEAST_WORDS,
 		words = draft.WORDS,
-		suggested = self.t("answer.suggested"),
+		unread = known.is_unread(self),
+		drafted = held.drafted,
+		holes = held.holes,
+		stumbles = held.stumbles,
+		missed = held.missed,
+		reports = held.reports,
+		faults = held.faults,
 	}
 	local is_large = not app.is_small(self, self.moderator)
 	local value, made = ask_moderator(self, "answer", vars, function(_, ids)
-		return if is_large then written_schema(draft.DECIDED, options) else decision_schema(self, ids, options)
+		return if is_large then memo_schema(self, options, mend.ids(held.holes)) else decision_schema(self, ids, options)
 	end, function(value: app.Values): string?
 		return if is_large then nil else rejection_fault(self, value)
 	end)
@@ -299,7 +346,7 @@ local function write_decision(self: app.App, options: { string }): Written?
 		nextSteps = points_of(self, value.next_steps),
 		made = made,
 	}
-	return { decision = decided }
+	return { decision = decided, holes = {} }
 end
 
 --- Makes an answer whole that no large mind wrote: what was assumed, what is open, and all that the user said, in their words.
@@ -309,64 +356,103 @@ local function fill(self: app.App, made: session.Decision)
 		table.insert(assumptions, item)
 	end
 	made.assumptions = assumptions
-	local open: { session.Point } = table.clone(made.open or {} :: { session.Point })
-	for _, left in draft.left_questions(self) do
-		if left.part == "open" then
-			table.insert(open, { text = left.text, from = made.decision.from })
-		end
-	end
-	made.open = if #open > 0 then json.array(open) else nil
+	draft.keep_open(self, made)
 	made.known = json.array(known.in_their_words(self))
+end
+
+--- An answer, and what its reviewers said.
+type Answered = { made: session.Decision, review: dissent.Review }
+
+--- Has an answer read before it goes out, by its reviewers and by its first reader.
+local function hear(self: app.App, last: agreement.Measure, made: session.Decision, memo: draft.Memo?): (dissent.Review, reader.Read?)
+	local heard = task.all {
+		reviewers = function(): Read
+			return { review = dissent.review(self, last, made) }
+		end,
+		reader = function(): Read
+			return { read = if memo ~= nil then reader.read(self, memo) else nil }
+		end,
+	}
+	return heard.reviewers.review :: dissent.Review, heard.reader.read
+end
+
+--- Returns what was found in a memo by who has read it.
+local function findings_of(self: app.App, review: dissent.Review, read: reader.Read?): mend.Findings
+	return {
+		holes = review.holes,
+		stumbles = if read ~= nil then read.stumbles else {},
+		missed = if read ~= nil then read.missed else {},
+		reports = list.map(review.reports, function(report): { name: string, text: string }
+			return { name = report.from[1].name, text = dissent.report_text(self, report) }
+		end),
+	}
+end
+
+--- Writes the answer of a large mind, and nil where its replies cannot be used: one who heard nobody drafts it, and the debate, the
+--- reviewers and the first reader of the draft are what the moderator makes of it.
+local function write_from_draft(self: app.App, last: agreement.Measure, options: { string }): Answered?
+	local first = plain.memo(self)
+	if first == nil then
+		return nil
+	end
+	local decided = `The debate decides for {options[1]} ("{app.option_name(self, options[1])}").`
+	app.tell(self, `# A first draft of the answer, by one who has heard none of you\n\n{draft.told(first)}\n\n{decided}`)
+	local made: session.Decision = { decision = { text = first.decision, from = json.array({}) }, option = options[1] }
+	local review, read = hear(self, last, made, first)
+	local found = findings_of(self, review, read)
+	local faults = draft.faults(self, first)
+	mend.tell(self, found, #faults)
+	local reply = write_decision(self, options, {
+		drafted = true,
+		holes = found.holes,
+		stumbles = found.stumbles,
+		missed = found.missed,
+		reports = found.reports,
+		faults = faults,
+	})
+	if reply == nil or reply.memo == nil then
+		return nil
+	end
+	made = reply.decision
+	mend.settle(self, made, found.holes, reply.holes)
+	-- What the comparison finds in the memo itself goes back once.
+	draft.keep(self, made, mend.once(self, made, reply.memo, NOTHING), found.missed)
+	return { made = made, review = dissent.of_option(self, review, last, made.option) }
+end
+
+--- Returns the answer where nobody drafted it: of a small mind, where nobody stands for an option, and where no reply can be used.
+local function write_alone(self: app.App, last: agreement.Measure, options: { string }): Answered
+	local reply: Written? = if #options == 0 then write_undecided(self) else write_decision(self, options, NOTHING)
+	local made: session.Decision = if reply ~= nil
+		then reply.decision
+		elseif #options == 0 then composed.undecided(self)
+		else composed.decision(self, options[1], last)
+	local memo = if reply ~= nil then reply.memo else nil
+	if made.composed then
+		ui.say(self.t("answer.composed"))
+	end
+	if memo == nil then
+		fill(self, made)
+	end
+	app.tell(self, `# The answer as it would go out\n\n{if memo ~= nil then draft.told(memo) else composed.told(self, made)}`)
+	local review, read = hear(self, last, made, memo)
+	if memo ~= nil and read ~= nil then
+		draft.keep(self, made, mend.once(self, made, memo, findings_of(self, review, read)), read.missed)
+	else
+		mend.leave_open(made, review.holes)
+	end
+	return { made = made, review = review }
 end
 
 --- Sums up the debate and records the answer as a proposal. Where the moderator's reply cannot be used, the answer is composed
 --- from the positions and from what was said, and says so: a bad reply loses no council.
 function answer.propose(self: app.App)
 	local last = last_measure(self)
-	local reply: Written?
-	local options: { string } = {}
-	if agreement.is_undecided(last) then
-		reply = write_undecided(self)
-	else
-		options = eligible_options(self)
-		reply = write_decision(self, options)
-	end
-	local made: session.Decision = if reply ~= nil
-		then reply.decision
-		elseif #options == 0 then composed.undecided(self)
-		else composed.decision(self, options[1], last)
-	local text: document.Document?, sections: { string } = nil, {}
-	if reply ~= nil and reply.text ~= nil then
-		text, sections = reply.text, reply.sections or {}
-	end
-	if made.composed then
-		ui.say(self.t("answer.composed"))
-	end
-	if text == nil then
-		fill(self, made)
-	end
-	local told = if text ~= nil then draft.told(text, sections) else composed.told(self, made)
-	app.tell(self, `# The answer as it would go out\n\n{told}`)
-	local read = task.all {
-		reviewers = function(): Read
-			return { review = dissent.review(self, last, made), stumbles = {} }
-		end,
-		reader = function(): Read
-			return { review = nil, stumbles = if text ~= nil then reader.read(self, sections) else {} }
-		end,
-	}
-	local review, stumbles = read.reviewers.review :: dissent.Review, read.reader.stumbles
-	if text ~= nil then
-		local basis = draft.basis(self, sections)
-		local reports = list.map(review.reports, function(report): { name: string, text: string }
-			return { name = report.from[1].name, text = dissent.report_text(self, report) }
-		end)
-		local found = { holes = review.holes, stumbles = stumbles, reports = reports }
-		local mended, left = mend.once(self, made, text, basis, found)
-		draft.keep(self, made, draft.close(self, mended, basis, left), basis)
-	else
-		mend.leave_open(made, review.holes)
-	end
+	local options: { string } = if agreement.is_undecided(last) then {} else eligible_options(self)
+	local is_drafted = #options > 0 and not app.is_small(self, self.moderator)
+	local answered: Answered? = if is_drafted then write_from_draft(self, last, options) else nil
+	local whole = answered or write_alone(self, last, options)
+	local made, review = whole.made, whole.review
 	local values: app.Values = made :: any
 	for _, part in { "tradeoffs", "rejected", "nextSteps", "assumptions" } do
 		values[part] = values[part] or json.array({})
@@ -394,9 +480,13 @@ function answer.finalize(self: app.App)
 	app.record_event(self, "status", { status = "completed" })
 end
 
---- Shows the proposal.
+--- Shows the proposal, and what a reader of it need not know and who asked for it may.
 function answer.show(self: app.App)
 	ui.say(screens.answer(self))
+	local notes = screens.notes(self)
+	if notes ~= "" then
+		ui.say(notes)
+	end
 end
 
 return answer

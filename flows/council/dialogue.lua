@@ -28,6 +28,12 @@ local COMMANDS: { [string]: { any } } = {
 		{ name = "defaults", words = { "proceed with defaults", "defaults" } },
 		{ name = "cancel", words = { "cancel" } },
 	},
+	before = {
+		{ name = "none", words = { "no", "nothing", "non", "rien" } },
+		{ name = "facts", words = { "facts" } },
+		{ name = "strike", text = "N|WORDS" },
+		{ name = "cancel", words = { "cancel" } },
+	},
 	between = {
 		{ name = "go-on", words = { "go on", "continue" } },
 		{ name = "stop", words = { "stop" } },

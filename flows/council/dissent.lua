@@ -5,6 +5,7 @@
 local agreement = require("./agreement")
 local app = require("./app")
 local json = require("@nietz/json")
+local list = require("../common/list")
 local mend = require("./mend")
 local persona_turns = require("./persona_turns")
 local personas = require("@nietz/personas")
@@ -120,6 +121,39 @@ function dissent.last_position(self: app.App, position: agreement.Position): str
 	local turn = persona_turns.last_turn(self, position.name) :: session.Turn
 	local name = app.option_name(self, position.option)
 	return `{self.t("dissent.stands", { option = name, sure = position.confidence })} {turn.metadata.recommends}`
+end
+
+--- Returns a review of a draft as one of the answer, which may take another option: who stood for that one dissents no more, and who
+--- stood for the draft's has not been asked.
+function dissent.of_option(self: app.App, review: Review, last: agreement.Measure, option: string): Review
+	local stood: { [string]: string } = {}
+	for _, position in last.positions do
+		stood[position.name] = position.option
+	end
+	local function is_elsewhere(report: session.Point): boolean
+		return stood[report.from[1].name] ~= option
+	end
+	local found: Review = {
+		reports = json.array(list.filter(review.reports, function(report): boolean
+			return is_elsewhere(report) or report.convince ~= nil
+		end)),
+		carried = json.array(list.filter(review.carried, is_elsewhere)),
+		holes = review.holes,
+	}
+	for _, position in last.positions do
+		local turn = persona_turns.last_turn(self, position.name)
+		local is_told = position.option == option or position.option == agreement.UNDECIDED
+		for _, reports in { review.reports, review.carried } do
+			is_told = is_told or list.some(reports, function(report): boolean
+				return report.from[1].name == position.name
+			end)
+		end
+		if not is_told and turn ~= nil then
+			local from = json.array({ { name = position.name, turnId = turn.turnId } })
+			table.insert(found.reports, { text = dissent.last_position(self, position), from = from })
+		end
+	end
+	return found
 end
 
 --- Returns a minority report in one text.

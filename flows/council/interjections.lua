@@ -190,6 +190,24 @@ local function listen(self: app.App, id: string, prompt: string, number: number,
 	end
 end
 
+--- Asks, before the debate begins, whether there is anything else that all should know; nothing is where the user goes on.
+function interjections.before(self: app.App)
+	local prompt = `{self.t("before.prompt")}\n\n{self.t("before.ask")}`
+	while true do
+		local line = dialogue.ask(self.t, "before", "before", prompt, {})
+		if line.kind == "text" then
+			conversation.tell_user(self, "The user adds", app.hear(self, "context", line.text))
+			return
+		elseif line.kind == "command" and line.name == "facts" then
+			interjections.show_facts(self)
+		elseif line.kind == "command" and line.name == "strike" then
+			interjections.strike(self, line.text)
+		else
+			return
+		end
+	end
+end
+
 --- Takes lines of the user between two cycles. Returns whether the debate goes on.
 function interjections.hear(self: app.App, number: number): boolean
 	local prompt = `{self.t("between.prompt", { number = number + 1, limit = self.limit.cycles })}\n\n{self.t("between.ask")}`

@@ -60,12 +60,24 @@ function known.take_back(self: app.App, found: { app.Values })
 	end
 end
 
+--- Whether the user said anything since it was asked last what their later words replaced.
+function known.is_unread(self: app.App): boolean
+	return self.looked_until < self.book.last
+end
+
+--- Takes back what a model found to be replaced in all that the user said so far; nothing where it was not asked.
+function known.read_replaced(self: app.App, found: { app.Values }?)
+	if found ~= nil then
+		self.looked_until = self.book.last
+		known.take_back(self, found)
+	end
+end
+
 --- Asks what of the user's words their later ones replaced, where they said anything since it was asked last; a small mind is not asked.
 function known.find_replaced(self: app.App)
-	if app.is_small(self, self.moderator) or self.looked_until >= self.book.last then
+	if app.is_small(self, self.moderator) or not known.is_unread(self) then
 		return
 	end
-	self.looked_until = self.book.last
 	local value = app.ask_model(self, {
 		prompt = "replaced",
 		vars = {},
@@ -76,7 +88,7 @@ function known.find_replaced(self: app.App)
 		temperature = 0.2,
 		small = false,
 	})
-	known.take_back(self, if value ~= nil then value.taken_back else {})
+	known.read_replaced(self, if value ~= nil then value.taken_back else {})
 end
 
 --- Words that hold no longer, each with the later ones that say so.

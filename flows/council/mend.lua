@@ -1,12 +1,14 @@
 --!strict
---- Mends an answer, once: the moderator gets what the host found wrong with it, the holes that reviewers found, where a reader
---- stumbled, and who would still decide otherwise, and writes the sections anew that change. It may also say why a hole is none.
+--- Mends a memo, once: the moderator gets what the host found wrong with it, the holes that reviewers found, what its reader missed and
+--- where they stumbled, and who would still decide otherwise, and writes it anew as a whole. It may also say why a hole is none.
 
 local app = require("./app")
 local document = require("../common/document")
 local draft = require("./draft")
 local json = require("@nietz/json")
+local lang = require("./lang")
 local list = require("../common/list")
+local marked = require("../common/marked")
 local session = require("./session")
 local shape = require("../common/shape")
 local translations = require("../common/translations")
@@ -16,29 +18,53 @@ local mend = {}
 
 --- A hole that a reviewer found, before it is answered.
 export type Found = { name: string, turnId: string, text: string }
---- Where a reader stumbled: in which words of a section, and why.
-export type Stumble = { section: string, words: string, why: string }
+--- Where a reader stumbled: in which words, and why.
+export type Stumble = { words: string, why: string }
 
-local function schema(ids: { string }, sections: { string }, chatter: { string }): shape.Shape
-	local change = shape.object({ "section", "text" }, { section = { enum = sections }, text = shape.text(0) })
-	local names, members = { "changes" }, { changes = shape.list(change, 0, #sections) } :: { [string]: shape.Shape }
+--- A reply with fewer words than this part of the memo's is a patch, and no memo.
+local WHOLE = 0.5
+
+--- What a memo is written or mended by. `reports` is what who would still decide otherwise says, in one text each.
+export type Findings = {
+	holes: { Found },
+	stumbles: { Stumble },
+	missed: { document.Source },
+	reports: { { name: string, text: string } },
+}
+
+--- Returns the ids by which holes are answered.
+function mend.ids(holes: { Found }): { string }
+	local ids: { string } = {}
+	for index in holes do
+		table.insert(ids, `H{index}`)
+	end
+	return ids
+end
+
+--- Returns the shape of what is said to holes.
+function mend.answers(ids: { string }): shape.Shape
+	local hole = shape.object({ "id", "how", "why" }, {
+		id = { enum = ids },
+		how = { enum = { "mended", "open", "refused" } },
+		why = shape.text(0),
+	})
+	return shape.list(hole, 0, #ids)
+end
+
+local function schema(ids: { string }): shape.Shape
+	local names: { string } = {}
+	local members: { [string]: shape.Shape } = { memo = shape.text(0), decision = shape.text(0), title = shape.text(0, draft.TITLE) }
 	if #ids > 0 then
 		table.insert(names, "holes")
-		local hole = shape.object({ "id", "how", "why" }, {
-			id = { enum = ids },
-			how = { enum = { "mended", "open", "refused" } },
-			why = shape.text(0),
-		})
-		members.holes = shape.list(hole, 0, #ids)
+		members.holes = mend.answers(ids)
 	end
-	if #chatter > 0 then
-		table.insert(names, "chatter")
-		members.chatter = shape.list({ enum = chatter }, 0, #chatter)
+	for _, name in { "memo", "decision", "title" } do
+		table.insert(names, name)
 	end
 	return shape.object(names, members)
 end
 
---- Puts a hole that nobody answered among what is open, in its author's words.
+--- Puts a hole that stays among what is open, in its author's words.
 local function put_among_open(made: session.Decision, hole: Found)
 	local points: { session.Point } = table.clone(made.open or {} :: { session.Point })
 	table.insert(points, { text = hole.text, from = json.array({ { name = hole.name, turnId = hole.turnId } }) })
@@ -55,101 +81,91 @@ function mend.leave_open(made: session.Decision, holes: { Found })
 	made.holes = if #kept > 0 then kept else nil
 end
 
---- Returns what is to be mended, in words.
-local function what_of(self: app.App, missing: number, faults: number, holes: { Found }): string
+--- Tells what is to be mended, in words.
+local function tell_what(self: app.App, missed: number, faults: number, holes: { Found })
 	local parts: { string } = {}
-	if missing > 0 then
-		table.insert(parts, translations.counted(self.t, "mend.untold", missing))
+	if missed > 0 then
+		table.insert(parts, translations.counted(self.t, "mend.untold", missed))
 	end
 	if faults > 0 then
 		table.insert(parts, translations.counted(self.t, "mend.wrong", faults))
 	end
 	for _, hole in holes do
-		table.insert(parts, self.t("mend.holes", { who = hole.name }))
+		table.insert(parts, self.t("mend.holes", { who = lang.called(self.t, hole.name) }))
 	end
-	return table.concat(parts, ", ")
+	if #parts > 0 then
+		ui.say(self.t("mend.what", { what = table.concat(parts, ", ") }))
+	end
 end
 
---- Tells what came of holes: what nobody answered is open, what was refused stands among the dissent with why.
-local function settle(self: app.App, made: session.Decision, answer: document.Document, holes: { Found }, replies: { app.Values })
+--- Tells what was found in a draft before the memo is written.
+function mend.tell(self: app.App, found: Findings, faults: number)
+	tell_what(self, #found.missed, faults + #found.stumbles, found.holes)
+end
+
+--- Keeps what came of holes. What nobody answered is open, and says so.
+function mend.settle(self: app.App, made: session.Decision, holes: { Found }, replies: { app.Values })
 	local answered: { session.Hole } = json.array({} :: { session.Hole })
 	for index, hole in holes do
 		local settled = list.find(replies, function(one): boolean
 			return one.id == `H{index}`
 		end)
 		local how: string = if settled ~= nil then settled.how else "open"
-		local why = if settled ~= nil and settled.why ~= "" then app.to_line(settled.why) else nil
-		if settled == nil then
-			draft.add(answer, "open", hole.text, true)
-		elseif how == "refused" and why ~= nil and answer.dissent ~= nil then
-			local line = self.t("answer.refused", { hole = hole.text, why = why })
-			draft.add(answer, "dissent", `**{hole.name}**: {line}`, true)
+		local why: string? = if settled == nil then self.t("mend.unanswered") else nil
+		if settled ~= nil and how == "refused" and settled.why ~= "" then
+			why = app.to_line(settled.why)
+		end
+		if how == "open" then
+			put_among_open(made, hole)
 		end
 		table.insert(answered, { name = hole.name, text = hole.text, how = how, why = why })
 	end
 	made.holes = if #answered > 0 then answered else nil
 end
 
---- Returns an answer that was mended where there is something to mend. `reports` is what who would still decide otherwise says, in one
---- text each: where the reply does not take it into the dissent, it stands there in their words. Returns with it what the user said
---- of which nothing need be told.
-function mend.once(
-	self: app.App,
-	made: session.Decision,
-	raw: document.Document,
-	basis: document.Basis,
-	found: { holes: { Found }, stumbles: { Stumble }, reports: { { name: string, text: string } } }
-): (document.Document, { document.Source })
-	local missing, faults = document.missing(raw, basis), draft.faults(self, made, raw, basis)
-	local holes, stumbles, reports = found.holes, found.stumbles, found.reports
-	if #missing == 0 and #faults == 0 and #holes == 0 and #stumbles == 0 and #reports == 0 then
-		return raw, {}
+--- Returns a memo that was written anew where there is anything to mend.
+function mend.once(self: app.App, made: session.Decision, memo: draft.Memo, found: Findings): draft.Memo
+	local faults = draft.faults(self, memo)
+	local holes, stumbles, missed, reports = found.holes, found.stumbles, found.missed, found.reports
+	if #missed == 0 and #faults == 0 and #holes == 0 and #stumbles == 0 and #reports == 0 then
+		return memo
 	end
-	local ids: { string } = {}
-	for index in holes do
-		table.insert(ids, `H{index}`)
-	end
-	local leavable = document.leavable(missing)
-	local chatter = list.keys(leavable)
-	local what = what_of(self, #missing, #faults + #stumbles, holes)
-	if what ~= "" then
-		ui.say(self.t("mend.what", { what = what }))
-	end
+	local ids = mend.ids(holes)
+	tell_what(self, #missed, #faults + #stumbles, holes)
+	local least = WHOLE * marked.length(memo.text)
 	local value = app.ask_model(self, {
 		prompt = "mend",
 		vars = {
-			missing = list.map(missing, function(one): { id: string, text: string, lacks: string, chatter: string }
-				local name = document.name_of(leavable, one.source)
-				return { id = one.source.id, text = one.source.words, lacks = table.concat(one.lacks, ", "), chatter = name }
-			end),
+			missed = missed,
 			faults = faults,
 			holes = holes,
 			stumbles = stumbles,
 			reports = reports,
+			words = draft.WORDS,
 		},
-		schema = schema(ids, basis.sections, chatter),
+		schema = schema(ids),
+		check = function(value: app.Values): string?
+			local is_part = value.memo ~= "" and marked.length(value.memo) < least
+			return if is_part then "memo: the whole memo, from its first sentence to its last; empty if it stays as it is" else nil
+		end,
 		persona = self.moderator,
 		label = self.t("label.mend"),
 		purpose = "council",
 		temperature = 0.2,
 		small = false,
 	})
-	local changes: { { section: string, text: string } } = if value ~= nil then value.changes else {}
-	local answer = document.change(raw, changes)
-	settle(self, made, answer, holes, if value ~= nil then value.holes or {} else {})
-	local is_told = list.some(changes, function(one): boolean
-		return one.section == "dissent"
-	end)
-	for _, report in reports do
-		if is_told then
-			break
-		end
-		draft.add(answer, "dissent", `**{self.t("answer.against", { who = report.name })}**: {report.text}`, true)
+	if #holes > 0 then
+		mend.settle(self, made, holes, if value ~= nil then value.holes or {} else {})
 	end
-	local left = list.map(if value ~= nil then value.chatter or {} else {}, function(name: string): document.Source
-		return leavable[name]
-	end)
-	return answer, left
+	if value == nil then
+		return memo
+	end
+	local anew = draft.memo(value)
+	return {
+		title = if anew.title ~= "" then anew.title else memo.title,
+		decision = if anew.decision ~= "" then anew.decision else memo.decision,
+		text = if anew.text ~= "" then anew.text else memo.text,
+	}
 end
 
 return mend

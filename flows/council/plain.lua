@@ -6,6 +6,7 @@ local app = require("./app")
 local ask = require("../common/ask")
 local conversation = require("./conversation")
 local dialogue = require("./dialogue")
+local draft = require("./draft")
 local llm = require("@nietz/llm")
 local screens = require("./screens")
 local shape = require("../common/shape")
@@ -17,45 +18,23 @@ local plain = {}
 --- How many members, cycles and tokens a member's turn an estimate of a council counts with.
 local SEATS, CYCLES, TURN, TASK = 5, 3, 300, 700
 
+--- Returns the schema of an answer: of a large mind one memo, as the council's is.
 local function answer_schema(is_small: boolean): shape.Shape
-	local function line(letters: number): shape.Shape
-		return shape.text(3, small.most(is_small, letters))
-	end
-	local order = { "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }
-	local row = shape.object({ "label", "text" }, { label = shape.text(2), text = shape.text(2) })
-	local members: { [string]: shape.Shape } = {
-		assumptions = shape.list(line(200), 0, 4),
-		decision = line(300),
-		next_steps = shape.list(line(200), 1, 6),
-		rejected = shape.list(line(240), 1, 4),
-		tradeoffs = shape.list(line(240), 1, 4),
-	}
 	if not is_small then
-		order = {
-			"reasons",
-			"sinks",
-			"tradeoffs",
-			"rejected",
-			"objections",
-			"assumptions",
-			"open",
-			"next_steps",
-			"context",
-			"decision",
-			"glance",
-			"rests_on",
-		}
-		members.reasons = shape.list(line(0), 1, 6)
-		members.sinks = shape.list(line(0), 1, 3)
-		members.context = line(0)
-		members.glance = shape.list(row, 3, 6)
-		members.tradeoffs = shape.list(line(0), 1, 6)
-		members.objections = shape.list(line(0), 0, 3)
-		members.open = shape.list(line(0), 0, 6)
-		members.next_steps = shape.list(line(0), 1, 8)
-		members.rests_on = shape.list(line(0), 0, 120)
+		return shape.object({ "against", "memo", "decision", "title" }, {
+			against = shape.text(3),
+			memo = shape.text(3),
+			decision = shape.text(3),
+			title = shape.text(3, draft.TITLE),
+		})
 	end
-	return shape.object(order, members)
+	return shape.object({ "decision", "tradeoffs", "assumptions", "rejected", "next_steps" }, {
+		assumptions = shape.list(shape.text(3, 200), 0, 4),
+		decision = shape.text(3, 300),
+		next_steps = shape.list(shape.text(3, 200), 1, 6),
+		rejected = shape.list(shape.text(3, 240), 1, 4),
+		tradeoffs = shape.list(shape.text(3, 240), 1, 4),
+	})
 end
 
 local function ask_arm(self: app.App, prompt: string, label: string, purpose: string, temperature: number, extra: app.Values): app.Values
@@ -64,6 +43,7 @@ local function ask_arm(self: app.App, prompt: string, label: string, purpose: st
 	for name, value in extra do
 		vars[name] = value
 	end
+	vars.least, vars.words = draft.LEAST_WORDS, draft.WORDS
 	return screens.as_decision((app.ask_model_or_raise(self, {
 		prompt = if is_small and prompt == "plain" then "control" else prompt,
 		vars = vars,
@@ -78,6 +58,20 @@ end
 --- Returns one answer of the run's model. Every failure is raised.
 function plain.answer(self: app.App, purpose: string, temperature: number): app.Values
 	return ask_arm(self, "plain", self.t("label.plain"), purpose, temperature, {})
+end
+
+--- Returns the memo of one who has heard nobody, with which a council's answer begins; nil where no reply can be used.
+function plain.memo(self: app.App): draft.Memo?
+	local value = app.ask_model(self, {
+		prompt = "plain",
+		vars = { case = conversation.case(self), least = draft.LEAST_WORDS, words = draft.WORDS },
+		schema = answer_schema(false),
+		label = self.t("label.draft"),
+		purpose = "council",
+		temperature = 0.2,
+		small = false,
+	})
+	return if value ~= nil then draft.memo(value) else nil
 end
 
 --- Returns the best that can be made of several answers.

@@ -4,6 +4,8 @@
 local agreement = require("./agreement")
 local app = require("./app")
 local dissent = require("./dissent")
+local draft = require("./draft")
+local lang = require("./lang")
 local list = require("../common/list")
 local session = require("./session")
 local template = require("@nietz/template")
@@ -33,7 +35,7 @@ local PARTS: { Part } = {
 }
 
 --- What a reply calls parts that a decision has under another name.
-local ASKED: { [string]: string } = { next_steps = "nextSteps", rests_on = "known" }
+local ASKED: { [string]: string } = { next_steps = "nextSteps" }
 
 --- A line of a screen, and what stands before it: an option, a label, or who says it.
 type Line = { text: string, head: string }
@@ -51,13 +53,13 @@ local function origin(self: Source): string
 	local carried = made.carried
 	local outcome = self.doc.metadata.outcome
 	local who = list.map(self.doc.personaSelection.selectedPersonas, function(one: session.Participant): string
-		return one.name
+		return lang.called(self.t, one.name)
 	end)
 	local vars: translations.Vars = { of = if carried ~= nil then carried.of else #who, who = table.concat(who, ", ") }
 	local parts: { string } = { translations.counted(self.t, "answer.debated", self.doc.debateCycles, vars) }
 	if made.option ~= agreement.UNDECIDED and carried ~= nil then
 		local others = list.map(made.carriedAllTheSame or {} :: { session.Point }, function(point: session.Point): string
-			return point.from[1].name
+			return lang.called(self.t, point.from[1].name)
 		end)
 		local too = if #others > 0 then self.t("answer.carried_too", { who = table.concat(others, ", ") }) else ""
 		table.insert(parts, self.t("answer.carried", { by = carried.by, of = carried.of, too = too }))
@@ -105,7 +107,7 @@ local function refused_lines(t: translations.Translate, made: session.Decision):
 	local found: { Line } = {}
 	for _, hole in made.holes or {} :: { session.Hole } do
 		if hole.how == "refused" and hole.why ~= nil then
-			table.insert(found, { head = hole.name, text = t("answer.refused", { hole = hole.text, why = hole.why }) })
+			table.insert(found, { head = lang.called(t, hole.name), text = t("answer.refused", { hole = hole.text, why = hole.why }) })
 		end
 	end
 	return found
@@ -131,7 +133,10 @@ local function vars_of(self: Source): app.Values
 		return { head = if option ~= nil then session.name_of(option) else point.label or "", text = point.text }
 	end
 	local function report_of(point: session.Point): Line
-		return { head = self.t("answer.against", { who = point.from[1].name }), text = dissent.report_text(self, point) }
+		return {
+			head = self.t("answer.against", { who = lang.called(self.t, point.from[1].name) }),
+			text = dissent.report_text(self, point),
+		}
 	end
 	return {
 		title = self.t(if made.option == agreement.UNDECIDED then "heading.undecided" else "heading.decision"),
@@ -141,13 +146,9 @@ local function vars_of(self: Source): app.Values
 		glance = rows_of(list.map(made.glance or {} :: { session.Point }, line_of)),
 		in_short = self.t("heading.glance"),
 		origin = origin(self),
-		written = made.sections or {},
 		parts = parts_of(function(field): { Line }
 			local points: { session.Point } = (made :: app.Values)[field] or {}
-			-- In what a large mind wrote dissent is told where it belongs.
-			if made.sections ~= nil then
-				return {}
-			elseif field == "holes" then
+			if field == "holes" then
 				return refused_lines(self.t, made)
 			end
 			return list.map(points, if field == "minorityReports" then report_of else line_of)
@@ -155,18 +156,9 @@ local function vars_of(self: Source): app.Values
 	}
 end
 
---- The headings of sections that a large mind wrote, where they are not called as they are.
-local HEADINGS: { [string]: string } = { table = "" }
-
 --- Returns the sections of a screen that have anything in them, in order.
 local function sections_of(t: translations.Translate, vars: app.Values): { app.Values }
 	local found: { app.Values } = {}
-	for _, section in vars.written do
-		local name = HEADINGS[section.name] or section.name
-		local title = if name == "open" and vars.undecided then "would_decide" else name
-		local item = { text = section.text, head = "" }
-		table.insert(found, { title = if title == "" then "" else t(`heading.{title}`), style = "text", items = { item } })
-	end
 	for _, part in PARTS do
 		local items = vars.parts[part.heading]
 		if #items > 0 then
@@ -177,33 +169,97 @@ local function sections_of(t: translations.Translate, vars: app.Values): { app.V
 	return found
 end
 
+--- Up to how many letters the question itself is a title where nobody gave one; of a longer one, what it is about.
+local QUESTION = 140
+
+--- Returns the title of a memo: its own, or the question.
+local function title_of(doc: session.Session): string
+	local is_short = #doc.requestText <= QUESTION
+	return doc.metadata.decision.title or (if is_short then doc.requestText else doc.metadata.topic or doc.requestText)
+end
+
+--- Returns a memo below its title.
+local function memo_text(title: string, memo: string): string
+	return `# {title}\n\n{memo}`
+end
+
 --- Returns the answer as text.
 function screens.answer(self: Source): string
+	local memo = self.doc.metadata.decision.memo
+	if memo ~= nil then
+		return memo_text(title_of(self.doc), memo)
+	end
 	local vars = vars_of(self)
-	vars.sections = sections_of(self.t, vars)
+	vars.level, vars.sections = "###", sections_of(self.t, vars)
 	return clean(template.render("./screens/answer.md", vars))
 end
 
---- Up to how many letters the question itself is the title of a record that nobody gave one; of a longer one, what it is about.
-local QUESTION = 140
+--- Returns what stands below a memo on the screen, and in no memo: how it came about, who disagrees, and what nobody could mend. Other
+--- answers tell it themselves.
+function screens.notes(self: Source): string
+	local made = self.doc.metadata.decision
+	if made.memo == nil then
+		return ""
+	end
+	local lines: { string } = { `*{origin(self)}*`, "" }
+	local names = list.map(made.minorityReports or {} :: { session.Point }, function(point): string
+		return lang.called(self.t, point.from[1].name)
+	end)
+	if #names > 0 then
+		table.insert(lines, `- {self.t("notes.dissent", { who = table.concat(names, ", ") })}`)
+	end
+	for _, hole in made.holes or {} :: { session.Hole } do
+		if hole.why ~= nil then
+			local key = if hole.how == "refused" then "answer.refused" else "notes.hole"
+			table.insert(lines, `- **{lang.called(self.t, hole.name)}**: {self.t(key, { hole = hole.text, why = hole.why :: string })}`)
+		end
+	end
+	local figures = list.map(made.figures or {} :: { session.Figure }, function(one): string
+		return one.figure
+	end)
+	if #figures > 0 then
+		table.insert(lines, `- {self.t("notes.figures", { figures = table.concat(figures, ", ") })}`)
+	end
+	local missed: { string } = {}
+	for _, one in made.leftOut or {} :: { session.LeftOut } do
+		if one.missed then
+			table.insert(missed, `“{one.text}”`)
+		end
+	end
+	if #missed > 0 then
+		table.insert(lines, `- {self.t("notes.missed", { words = table.concat(missed, " ") })}`)
+	end
+	return text.trim(table.concat(lines, "\n"))
+end
+
+--- Returns the answer of an older session without its heading, below which its decision stands.
+local function older_answer(doc: session.Session): string?
+	local text = doc.finalAnswer
+	if doc.metadata.decision.sections == nil or type(text) ~= "string" then
+		return nil
+	end
+	return (string.gsub(string.gsub(text, "^#+ [^\n]*\n+", ""), "\n###", "\n##"))
+end
 
 --- Returns the record of a decision, in the form of an ADR, from a session.
 function screens.record(doc: session.Session, t: translations.Translate): string
 	local vars = vars_of({ doc = doc, t = t })
-	local is_short = #doc.requestText <= QUESTION
-	local asked = if is_short then doc.requestText else doc.metadata.topic or doc.requestText
-	vars.title = doc.metadata.decision.title or asked
+	vars.title = title_of(doc)
 	vars.date = string.sub(doc.updatedAt, 1, 10)
 	vars.status = t(if doc.status == "completed" and not vars.undecided then "record.recommended" else "record.open")
-	vars.l = { session = t("record.session") }
 	vars.session = doc.sessionId
-	vars.sections = sections_of(t, vars)
+	vars.level, vars.sections = "##", sections_of(t, vars)
+	vars.memo = doc.metadata.decision.memo or older_answer(doc) or false
 	return clean(template.render("./screens/record.md", vars)) .. "\n"
 end
 
 --- Returns an answer that was not made by a council, or one as it is judged: the same sections for all, without names. Its lines are
 --- texts, or have a label and a text.
 function screens.anonymous(t: translations.Translate, value: app.Values): string
+	if value.memo ~= nil then
+		local memo = draft.memo(value)
+		return memo_text(memo.title, draft.shown(memo.text))
+	end
 	local function line_of(line: app.Values | string): Line
 		if type(line) == "string" then
 			return { text = app.to_line(line), head = "" }
@@ -222,10 +278,9 @@ function screens.anonymous(t: translations.Translate, value: app.Values): string
 		glance = rows_of(lines_of("glance")),
 		in_short = t("heading.glance"),
 		origin = "",
-		written = {},
 		parts = parts_of(lines_of),
 	}
-	vars.sections = sections_of(t, vars)
+	vars.level, vars.sections = "###", sections_of(t, vars)
 	return clean(template.render("./screens/answer.md", vars))
 end
 
@@ -247,7 +302,7 @@ function screens.judged(self: app.App): string
 			words[participant.name] = self.t("judged.somebody")
 		end
 	end
-	local function plain(line: string): string
+	local function nameless(line: string): string
 		local out = line
 		for name, word in words do
 			local from, last = string.find(out, name, 1, true)
@@ -261,7 +316,13 @@ function screens.judged(self: app.App): string
 				return `"{session.name_of(option)}"`
 			end)
 		end
-		return (string.gsub(string.gsub(out, "%s*%(?#?[PU]%d+%)?", ""), "%*", ""))
+		return out
+	end
+	if made.memo ~= nil then
+		return memo_text(nameless(title_of(self.doc)), nameless(made.memo))
+	end
+	local function plain(line: string): string
+		return (string.gsub(string.gsub(nameless(line), "%s*%(?#?[PU]%d+%)?", ""), "%*", ""))
 	end
 	local function lines(points: { session.Point }?): { app.Values }
 		return list.map(points or {} :: { session.Point }, function(point: session.Point): app.Values
@@ -273,30 +334,10 @@ function screens.judged(self: app.App): string
 	for _, line in lines(made.disputed) do
 		table.insert(objections, line)
 	end
-	if made.sections ~= nil then
-		local written = list.map(made.sections, function(section): session.Section
-			return { name = section.name, text = plain(section.text) }
-		end)
-		local vars = {
-			title = self.t("heading.decision"),
-			undecided = false,
-			composed = "",
-			decision = { text = plain(made.decision.text), head = "" },
-			glance = {},
-			in_short = "",
-			origin = "",
-			written = written,
-			parts = parts_of(function(): { Line }
-				return {}
-			end),
-		} :: app.Values
-		vars.sections = sections_of(self.t, vars)
-		return clean(template.render("./screens/answer.md", vars))
-	end
 	local judged: app.Values = { decision = plain(made.decision.text), glance = lines(made.glance), objections = objections }
 	local values: app.Values = made :: any
 	for _, part in PARTS do
-		-- A small mind's other answers tell nothing of what they rest on.
+		-- Other answers tell nothing of what they rest on.
 		local is_asked = part.heading ~= "known" or not app.is_small(self, nil)
 		if not part.ours and is_asked and part.heading ~= "objections" then
 			judged[part.fields[1]] = lines(values[part.fields[1]])

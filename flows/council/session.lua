@@ -114,18 +114,26 @@ export type Point = {
 export type Fact = { text: string, quote: string? }
 --- A hole that somebody found in the answer, and what came of it: `mended`, `open` (it stands among what is open) or `refused`, and why.
 export type Hole = { name: string, text: string, how: string, why: string? }
---- A section that a large mind wrote, in Markdown, and what a statement of one rests on.
+--- A section of an answer of before 2026-11-27, in Markdown, and what a statement rests on, with the heading that it stands below.
 export type Section = { name: string, text: string }
 export type Rest = { section: string, text: string, from: { From }, facts: { number }?, cites: { string }? }
+--- A figure of the answer that nobody said, and the statement that has it; what the user said that the answer does not tell, why, and
+--- whether its first reader missed it.
+export type Figure = { figure: string, how: string }
+export type LeftOut = { text: string, why: string, missed: boolean? }
 export type Carried = { by: number, of: number, confidence: number, percent: number }
 export type Decision = {
 	option: string,
 	decision: Point,
 	composed: boolean?,
-	--- Of a large mind: all below the decision, as it is read, and what of it rests on what.
+	--- Of a large mind: the memo as it is read, what its best opponent would say, and what of it rests on what.
 	title: string?,
+	memo: string?,
+	against: string?,
 	sections: { Section }?,
 	rests: { Rest }?,
+	figures: { Figure }?,
+	leftOut: { LeftOut }?,
 	--- The table at the top, what would sink it, and where the person who asked stands.
 	glance: { Point }?,
 	sinks: { Point }?,

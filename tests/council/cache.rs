@@ -51,12 +51,10 @@ fn letters(count: usize) -> String {
 /// Makes the lines of a reply as long as those of a strong model were in a council that was written by hand.
 fn lengthen(value: &mut Value, name: &str) {
     let most = match name {
-        "decision" | "report" => 260,
-        "points" | "why" | "recommends" | "text" | "reasons" | "sinks" | "tradeoffs" | "risks" | "objections"
-        | "disputed" => 150,
-        "context" => 400,
-        "glance" => 60,
-        "assumptions" | "rejected" | "open" | "next_steps" | "because" => 120,
+        "report" => 260,
+        "points" | "why" | "recommends" | "text" | "decision" | "tradeoffs" => 150,
+        "against" => 450,
+        "assumptions" | "next_steps" | "because" | "rejected" => 120,
         _ => 0,
     };
     match value {
@@ -75,19 +73,8 @@ fn lengthen(value: &mut Value, name: &str) {
     }
 }
 
-/// How many letters the sections of an answer have beside what is told of the facts.
-const SECTIONS: [(&str, usize); 10] = [
-    ("why", 1100),
-    ("weighed", 1100),
-    ("dissent", 700),
-    ("change", 400),
-    ("assumptions", 400),
-    ("open", 600),
-    ("steps", 1000),
-    ("sinks", 600),
-    ("table", 300),
-    ("decision", 200),
-];
+/// How many letters a memo has beside what is told of the facts: about a thousand words.
+const MEMO: usize = 6000;
 
 /// Gives a list so many items like its first one.
 fn repeat(value: &mut Value, name: &str, count: usize) {
@@ -103,8 +90,8 @@ fn merged(first: usize) -> String {
     format!("Facts of deploys: teams {} deploy {} times a month [{}].", list(""), list(""), list("U"))
 }
 
-/// A reply as long as a strong model's: the answer tells all of the user's facts, merged, is looked through and mended, and the plain
-/// answer has the same parts.
+/// A reply as long as a strong model's: the memo tells all of the user's facts, merged, is looked through and written anew, and so does
+/// the plain answer's.
 fn prolix(brain: &Brain, facts: usize, request: &Request) -> Response {
     let mut value = brain.reply(request);
     if !value["sure"].is_null() {
@@ -112,29 +99,18 @@ fn prolix(brain: &Brain, facts: usize, request: &Request) -> Response {
         let again = format!("{} again", point.as_str().unwrap_or_default());
         value["points"] = json!([point, again]);
     }
-    for (name, count) in [("reasons", 3), ("tradeoffs", 4), ("assumptions", 2), ("next_steps", 4)] {
+    for (name, count) in [("tradeoffs", 4), ("assumptions", 2), ("next_steps", 6)] {
         repeat(&mut value, name, count);
     }
-    for name in ["open", "objections"] {
-        if value[name].is_array() {
-            let line = json!("It may take longer");
-            let sourced = value["decision"]["from"].clone();
-            let one = if sourced.is_null() { line } else { json!({"text": line, "from": sourced}) };
-            value[name] = vec![one; 2].into();
-        }
+    if value["misses"].is_array() {
+        value["misses"] = json!(["U1", "U2", "U3"]);
+        let stumble = json!({"words": letters(40), "why": letters(160)});
+        value["stumbles"] = vec![stumble; 4].into();
     }
-    if value["weighed"].is_string() {
-        for (name, count) in SECTIONS {
-            let text = value[name].as_str().unwrap_or_default();
-            value[name] = json!(format!("{text}\n\n{}", letters(count)));
-        }
+    lengthen(&mut value, "");
+    if let Some(memo) = value["memo"].as_str() {
         let told: Vec<String> = (0..facts / 10).map(|line| merged(10 * line + 1)).collect();
-        value["context"] = json!(told.join(" "));
-    } else {
-        lengthen(&mut value, "");
-        if value["rests_on"].is_array() {
-            value["rests_on"] = (0..facts / 10).map(|line| json!(merged(10 * line + 1))).collect();
-        }
+        value["memo"] = format!("{memo}\n\n{}\n\n{}", letters(MEMO), told.join(" ")).into();
     }
     let text = value.to_string();
     let output = text.len() as u64 / 4;

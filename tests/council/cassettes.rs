@@ -53,19 +53,20 @@ fn whole(session: &Value) {
     assert!(each(questions, "status").contains(&"answered"));
     assert!(session["debateCycles"].as_u64() >= Some(2), "at least two cycles");
     assert!(turns(session, "discussion").iter().any(|turn| turn["recipient"]["type"] == "user"), "a direct address");
-    assert!(session["finalAnswer"].as_str().is_some_and(|answer| answer.contains("## The answer")));
+    assert!(session["finalAnswer"].as_str().is_some_and(|answer| answer.contains("contract tests")));
 }
 
 #[test]
 fn a_whole_council_is_played() {
-    let lines = ["skip", "The shop does", "", "@QA Engineer how would we know?", "", "", "revisit", "In May", ""];
+    let lines = ["skip", "The shop does", "", "", "@QA Engineer how would we know?", "", "", "revisit", "In May", ""];
     whole(&play("whole", LARGE, Brain::default().stand, &[], &lines));
     whole(&play("small", SMALL, Brain::default().stand, &[], &lines));
 }
 
 #[test]
 fn a_cancelled_council_is_played() {
-    let session = play("cancelled", LARGE, Brain::default().stand, &[], &["skip", "The shop does", "skip", "cancel"]);
+    let session =
+        play("cancelled", LARGE, Brain::default().stand, &[], &["skip", "The shop does", "skip", "", "cancel"]);
     assert_eq!(session["status"], "cancelled");
 }
 

@@ -64,11 +64,11 @@ fn a_skipped_question_is_a_stated_assumption_and_is_not_asked_again() {
 fn what_is_left_for_later_is_open_and_its_default_is_no_assumption() {
     for table in [Table::with, Table::large] {
         let table = table(Brain { rounds: vec![vec![TWO[0]]], ..Brain::default() });
-        let session = table.hold(&["--consider", "never", "--cycles", "2"], &["defer", "", "", ""]).result();
+        let session = table.hold(&["--consider", "never", "--cycles", "2"], &["defer", "", "", "", ""]).result();
         let told = session["assumptionLog"][0]["assumption"].as_str().expect("it is on the record");
         assert!(told.starts_with("Left open, with nothing assumed") && told.contains(TWO[0].0), "{told}");
         let answer = session["finalAnswer"].as_str().expect("an answer");
-        let (_, open) = answer.split_once("### Still open").expect("it is open");
+        let (_, open) = answer.split_once("## Still open").expect("it is open");
         assert!(open.contains(TWO[0].0) && !answer.contains(TWO[0].1), "{answer}");
     }
 }
@@ -107,7 +107,7 @@ fn words_that_begin_like_a_command_or_look_like_one_are_answers() {
         ("spike in traffic at noon", "spike in traffic at noon"),
         ("\\skip", "skip"),
     ] {
-        let ended = asking(&[&[TWO[1]]]).hold(&["--cycles", "2"], &[typed, typed, "/stop", ""]);
+        let ended = asking(&[&[TWO[1]]]).hold(&["--cycles", "2"], &[typed, "", typed, "/stop", ""]);
         let session = ended.result();
         let question = &session["clarificationQuestions"][0];
         assert_eq!((&question["status"], &question["userAnswer"]["answer"]), (&"answered".into(), &answer.into()));
@@ -146,7 +146,7 @@ fn clarification_can_be_wanted_or_not() {
 #[test]
 fn revisiting_asks_what_was_skipped_and_answers_anew() {
     let table = asking(&[&TWO]);
-    let ended = table.hold(&["--cycles", "1"], &["skip", "skip", "", "what?", "revisit", "In May", "skip", ""]);
+    let ended = table.hold(&["--cycles", "1"], &["skip", "skip", "", "", "what?", "revisit", "In May", "skip", ""]);
     let session = ended.result();
     says(&ended, &["Revisiting 2 skipped questions.", "The debate is over: type `/fact` before what is new"]);
     assert_eq!(each(list(&session["clarificationQuestions"]), "status"), ["answered", "skipped"]);

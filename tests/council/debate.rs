@@ -112,6 +112,7 @@ fn the_administrators_limit_holds_and_is_written_down() {
 fn the_user_speaks_to_one_and_to_all_and_extends_and_stops() {
     let table = Table::with(Brain { stand: stuck, ..Brain::default() });
     let lines = [
+        "",
         "@Securty what now?",
         "@QA Engineer",
         "@QA Engineer how would we know?",

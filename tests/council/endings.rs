@@ -16,9 +16,13 @@ fn asking() -> Brain {
 
 #[test]
 fn the_word_cancel_ends_it_at_every_prompt_and_keeps_what_was_said() {
-    for (lines, turns) in
-        [(&["cancel"][..], 1), (&["skip", "cancel"], 4), (&["a", "b", "cancel"], 7), (&["skip", "b", "", "cancel"], 11)]
-    {
+    for (lines, turns) in [
+        (&["cancel"][..], 1),
+        (&["skip", "cancel"], 4),
+        (&["a", "b", "cancel"], 4),
+        (&["a", "b", "", "cancel"], 7),
+        (&["skip", "b", "", "", "cancel"], 11),
+    ] {
         let ended = Table::with(asking()).hold(&[], lines);
         let session = ended.result();
         assert_eq!(

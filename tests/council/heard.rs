@@ -46,7 +46,7 @@ fn members_hear_what_others_stand_for_and_recommend_and_whom_a_reply_answers() {
 #[test]
 fn what_the_user_says_is_everybodys_from_then_on_and_for_good() {
     let table = Table::large(Brain { stand: restless, ..Brain::default() });
-    let lines = ["The fee is 40,000 euros.", "@qa what about 30 reports?", "", "/fact Nina decides.", "", "", ""];
+    let lines = ["", "The fee is 40,000 euros.", "@qa what about 30 reports?", "", "/fact Nina decides.", "", "", ""];
     let session = table.hold(&["--cycles", "3", "--control", "--context", "Six people work here."], &lines).result();
     let asked = positions(&table);
     assert_eq!(asked.len(), 9);
@@ -62,7 +62,11 @@ fn what_the_user_says_is_everybodys_from_then_on_and_for_good() {
         }
     }
     assert!(asked[6..].iter().all(|request| whole(request).contains("Nina decides.")));
-    for begins in ["Help somebody decide this", "Two answers to one request", "Several people answered this alone"] {
+    for begins in [
+        "You are a wise friend and an experienced adviser of the person who asks this",
+        "Two answers to one request",
+        "Several people answered this alone",
+    ] {
         let found = table.prompts(begins);
         assert!(!found.is_empty(), "{begins}");
         for part in ["Six people", "40,000 euros", "30 reports", "Nina decides"] {
@@ -72,9 +76,9 @@ fn what_the_user_says_is_everybodys_from_then_on_and_for_good() {
     let said = list(&session["nietz"]["said"]);
     assert_eq!(each(said, "text"), ["The fee is 40,000 euros.", "what about 30 reports?", "Nina decides."]);
     assert_eq!((&said[1]["to"], &said[0]["after"]), (&"QA Engineer".into(), &3.into()));
-    let answer = session["finalAnswer"].as_str().expect("an answer");
+    let left = each(list(&session["metadata"]["decision"]["leftOut"]), "text");
     for part in ["Six people work here.", "The fee is 40,000 euros.", "Nina decides."] {
-        assert!(answer.contains(part), "{answer}");
+        assert!(left.contains(&part), "what the answer does not tell is on the record: {left:?}");
     }
 }
 
@@ -137,8 +141,7 @@ fn only_who_would_still_decide_otherwise_dissents() {
         (&carried["by"], &carried["of"], &carried["confidence"], &carried["percent"]),
         (&2.into(), &3.into(), &70.into(), &67.into())
     );
-    let said = session["finalAnswer"].as_str().expect("an answer");
-    assert!(said.contains("Of these, 2 would decide so.") && !said.contains("67 %"), "{said}");
+    assert!(!session["finalAnswer"].as_str().expect("an answer").contains("67 %"));
     let ends = turns(&session, "conclusion");
     assert_eq!(ends.len(), 4, "each one's last position, and the answer");
     // What the specification derives of participants, and what it wants of turns.
@@ -154,20 +157,19 @@ fn only_who_would_still_decide_otherwise_dissents() {
 
 #[test]
 fn everybody_undecided_is_an_outcome_and_no_decision_is_made_up() {
-    for table in [Table::with, Table::large] {
+    let large = "# No decision on billing yet\n\nNobody has counted the outages.\n\n## What would decide it\n\n";
+    for (table, told) in [
+        (
+            Table::with as fn(Brain) -> Table,
+            "## No decision\n\n**Nobody has counted the outages.**\n\n### What to do, in this order\n\n",
+        ),
+        (Table::large, large),
+    ] {
         let table = table(Brain { stand: |_, _| ("undecided", 40), ..Brain::default() });
         let ended = table.hold(&["--no-pause", "--save", "d.json"], &[]);
         let session = ended.result();
         assert_eq!((&session["metadata"]["outcome"], &session["status"]), (&"undecided".into(), &"completed".into()));
-        says(
-            &ended,
-            &[
-                "## No decision",
-                "**Nobody has counted the outages.**",
-                "### What would decide it",
-                "A month of outages, counted.",
-            ],
-        );
+        says(&ended, &[told, "A month of outages, counted."]);
         assert_eq!(session["metadata"]["decision"]["option"], "undecided");
         assert!(!session["finalAnswer"].as_str().expect("one").contains("onfidence"), "nothing is carried");
     }

@@ -46,7 +46,7 @@ fn the_moderator_can_be_asked_again_for_the_answer() {
         if writes && asked.fetch_add(1, Ordering::SeqCst) < 3 { Response::text("No.") } else { reply }
     });
     let table = Table { model: LARGE, ..Table::of(server) };
-    let session = table.hold(&["--consider", "never", "--cycles", "1"], &["", "again", ""]).result();
+    let session = table.hold(&["--consider", "never", "--cycles", "1"], &["", "", "again", ""]).result();
     assert!(session["metadata"]["decision"]["composed"].is_null());
     assert_eq!(session["nietz"]["former"][0]["decision"]["composed"], true);
 }
@@ -56,7 +56,7 @@ fn a_judge_or_a_control_that_cannot_answer_loses_no_session() {
     type Refuses = fn(&Request) -> bool;
     let bad: [(Refuses, &str); 2] = [
         (|request| whole(request).contains("Two answers to one request"), "**not found out**"),
-        (|request| whole(request).contains("Help somebody decide this"), "No usable answer came for the control"),
+        (|request| whole(request).contains("of the person who asks this"), "No usable answer came for the control"),
     ];
     for (refuses, words) in bad {
         let table = stubborn(Brain::default(), LARGE, refuses);
@@ -67,7 +67,7 @@ fn a_judge_or_a_control_that_cannot_answer_loses_no_session() {
     }
     // A service that fails behind the answer takes nothing with it, either.
     let brain = Brain::default();
-    let server = ModelServer::start(move |request| match whole(request).contains("Help somebody decide this") {
+    let server = ModelServer::start(move |request| match whole(request).contains("of the person who asks this") {
         true => Response::error(400, "not today"),
         false => brain.answer(request),
     });
@@ -92,7 +92,7 @@ fn an_answer_that_begins_like_an_address_is_whole() {
     let rounds = vec![vec![("Who pays for outages today?", "")]];
     let table = Table::large(Brain { rounds, ..Brain::default() });
     let typed = "@alice in finance says two people, and one contractor";
-    let session = table.hold(&["--cycles", "1", "--consider", "never"], &[typed, "", ""]).result();
+    let session = table.hold(&["--cycles", "1", "--consider", "never"], &[typed, "", "", ""]).result();
     assert_eq!(session["clarificationQuestions"][0]["userAnswer"]["answer"], typed);
     assert!(table.reads(typed).len() >= 4, "all read it");
 }
@@ -101,7 +101,7 @@ fn an_answer_that_begins_like_an_address_is_whole() {
 fn revisiting_debates_once_more_and_keeps_what_was_concluded_before() {
     let rounds = vec![vec![("Which deadline binds the migration?", "None before June")]];
     let table = Table::large(Brain { rounds, stand: stuck, ..Brain::default() });
-    let lines = ["skip", "stop", "revisit", "In May", "/fact The auditor comes on 3 June.", ""];
+    let lines = ["skip", "", "stop", "revisit", "In May", "/fact The auditor comes on 3 June.", ""];
     let ended = table.hold(&["--consider", "never"], &lines);
     let session = ended.result();
     assert_eq!((&session["debateCycles"], &session["status"]), (&3.into(), &"completed".into()), "one more each time");
@@ -115,7 +115,7 @@ fn revisiting_debates_once_more_and_keeps_what_was_concluded_before() {
     assert_eq!(answers.len(), 1);
     assert!(!said(&ended).contains("limit of"), "there was room");
     // Where the limit is reached nobody debates, and the answer is written anew all the same.
-    let ended = table.hold(&["--consider", "never", "--cycles", "1"], &["skip", "", "revisit", "In May", ""]);
+    let ended = table.hold(&["--consider", "never", "--cycles", "1"], &["skip", "", "", "revisit", "In May", ""]);
     assert_eq!(ended.result()["debateCycles"], 1);
     says(&ended, &["The limit of 1 cycles is reached, so nobody debates again"]);
 }
@@ -124,6 +124,7 @@ fn revisiting_debates_once_more_and_keeps_what_was_concluded_before() {
 fn what_is_taken_back_is_cut_out_and_all_else_that_was_said_stays() {
     let table = Table::large(Brain { stand: restless, ..Brain::default() });
     let lines = [
+        "",
         "We make 410,000 a year and what stays is about 38,000 before we pay ourselves, for 13 years now. The oven is full.",
         "/facts",
         "/strike what stays is about 38,000 before we pay ourselves",
@@ -133,9 +134,11 @@ fn what_is_taken_back_is_cut_out_and_all_else_that_was_said_stays() {
         "",
     ];
     let ended = table.hold(&["--consider", "never"], &lines);
-    let answer = ended.result()["finalAnswer"].as_str().expect("an answer").to_owned();
-    assert!(answer.contains("“We make 410,000 a year.” “For 13 years now.”") && !answer.contains("38,000"), "{answer}");
-    assert!(!answer.contains("oven"), "{answer}");
+    let session = ended.result();
+    let answer = session["finalAnswer"].as_str().expect("an answer");
+    assert!(!answer.contains("38,000") && !answer.contains("oven"), "{answer}");
+    let left = list(&session["metadata"]["decision"]["leftOut"]);
+    assert_eq!(each(left, "text"), ["We make 410,000 a year", "for 13 years now."], "and what was struck is gone");
     says(
         &ended,
         &["- **2** The oven is full.", "It holds no longer: The oven is full.", "You said nothing that holds"],
@@ -159,7 +162,7 @@ fn the_writer_takes_back_only_what_later_words_of_the_user_take_back() {
         if value["option"].is_null() {
             return Response::text(value.to_string());
         }
-        value["why"] = "The rent is 1,600 a month [U4]. It was 1,450 a month before. The rent is 1,450 a month. It comes to 19,200 a year (1,600 × 12)."
+        value["memo"] = "The rent is 1,600 a month [U3]. It was 1,450 a month before. The rent is 1,450 a month. It comes to 19,200 a year."
             .into();
         Response::text(value.to_string())
     });
@@ -167,12 +170,10 @@ fn the_writer_takes_back_only_what_later_words_of_the_user_take_back() {
     let context = "We like the street, the rent is 1,450 a month. The oven is full. It is 1,600 now.";
     let session = table.hold(&["--no-pause", "--cycles", "1", "--context", context], &[]).result();
     let answer = session["finalAnswer"].as_str().expect("an answer");
-    for part in [
-        "### Why\n\nThe rent is 1,600 a month. It was 1,450 a month before. It comes to 19,200 a year (1,600 × 12).\n",
-        "### Also said, and still true\n\n“We like the street.” “The oven is full.”",
-    ] {
-        assert!(answer.contains(part), "{part:?} is not in\n{answer}");
-    }
+    let told = "The rent is 1,600 a month. It was 1,450 a month before. It comes to 19,200 a year.";
+    assert_eq!(answer, format!("# Billing on its own?\n\n{told}"));
+    let left = list(&session["metadata"]["decision"]["leftOut"]);
+    assert_eq!(each(left, "text"), ["We like the street", "The oven is full."]);
     assert_eq!(list(&session["nietz"]["takenBack"]).len(), 1);
 }
 
@@ -199,7 +200,8 @@ fn forked(table: &Table, sensible: &std::sync::atomic::AtomicBool) -> (serde_jso
 fn writes_the_answer(request: &Request) -> bool {
     let members = &request.schema()["properties"];
     // A small mind writes it in parts.
-    !members["weighed"].is_null() || !members["tradeoffs"].is_null()
+    (!members["memo"].is_null() && !members["option"].is_null())
+        || (members["memo"].is_null() && !members["tradeoffs"].is_null())
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn what_a_member_looked_up_is_shown_told_to_all_where_it_is_cited_and_kept() {
     let line = "src/fees.rs:2\t    charge_twice(250)";
     let told = positions(&table, 2);
     assert!(!told.is_empty() && told.iter().all(|request| whole(request).contains(line)), "all hear the line");
-    for begins in ["Help somebody decide this", "Two answers to one request"] {
+    for begins in ["of the person who asks this", "Two answers to one request"] {
         let found = table.prompts(begins);
         assert!(!found.is_empty() && found.iter().all(|request| request.prompt().contains(line)), "{begins}");
     }

@@ -28,9 +28,10 @@ pub(crate) struct Brain {
     pub(crate) hole: &'static str,
     /// Which options the moderator says are one.
     pub(crate) alike: fn(prompt: &str) -> Value,
-    /// Where its first reader stumbles.
+    /// Where its first reader stumbles, and what of the user's it misses, by the prompt.
     pub(crate) stumbles: Vec<Value>,
-    /// How the moderator mends the answer: by the prompt, and the ids of what is to be settled.
+    pub(crate) misses: fn(prompt: &str) -> Vec<String>,
+    /// How the moderator mends the answer: by the prompt, and the ids of what is to be settled. What it does not say stays.
     pub(crate) mend: fn(prompt: &str, ids: &[&str]) -> Value,
     /// Whether a council is worth it.
     pub(crate) worth: &'static str,
@@ -73,11 +74,13 @@ impl Default for Brain {
             hole: "",
             stumbles: Vec::new(),
             alike: |_| json!([]),
+            misses: |_| Vec::new(),
             mend: |_, ids| {
                 let holes: Vec<Value> = ids.iter().map(|id| json!({"id": id, "how": "mended", "why": ""})).collect();
-                let steps = format!("{STEPS}\n| Ask for a way out | Ann *(suggested)* | May *(suggested)* |");
-                let changes = if holes.is_empty() { json!([]) } else { json!([{"section": "steps", "text": steps}]) };
-                json!({"changes": changes, "holes": holes})
+                let step = "| Ask for a way out | Ann *(suggested)* | May *(suggested)* |";
+                let memo =
+                    if holes.is_empty() { String::new() } else { memo("P1").replace(STEP, &format!("{STEP}\n{step}")) };
+                json!({"memo": memo, "holes": holes})
             },
             worth: "council",
             judge: |_, _| "equal",
@@ -162,44 +165,19 @@ impl Brain {
             }
             value
         } else if has("stumbles") {
-            json!({"stumbles": self.stumbles})
+            json!({"misses": (self.misses)(&request.prompt()), "stumbles": self.stumbles})
         } else if has("one") {
             json!({"one": (self.alike)(&request.prompt())})
-        } else if has("changes") {
-            let ids = properties["holes"]["items"]["properties"]["id"]["enum"].as_array().cloned().unwrap_or_default();
-            let ids: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
-            let mut value = (self.mend)(&request.prompt(), &ids);
-            if ids.is_empty() && value.is_object() {
-                value.as_object_mut().expect("an object").remove("holes");
-            }
-            if has("chatter") && value["chatter"].is_null() {
-                value["chatter"] = json!([]);
-            }
-            value
+        } else if has("memo") {
+            self.memo(request, properties)
         } else if has("would_decide") {
             let line = |text: &str| json!({"text": text, "from": ["P1"]});
             json!({"because": line("Nobody has counted the outages."), "would_decide": [line("A month of outages, counted.")], "next_steps": [line("Count them.")]})
-        } else if has("weighed") {
-            written(properties, request)
-        } else if has("open") && has("taken_back") {
-            json!({"taken_back": [], "decision": "Nobody has counted the outages [P1].", "open": "- A month of outages, counted.",
-                   "steps": "| What | Who | By |\n|---|---|---|\n| Count them | Ann | this week |\n\n*Owners and dates are suggested.*",
-                   "context": ""})
         } else if has("option") {
             answer(properties)
         } else if has("decision") {
-            let mut value = json!({"decision": "Split it, alone.", "tradeoffs": ["Two deployments"], "assumptions": ["The team stays"],
-                   "rejected": ["Waiting: it costs more each month"], "next_steps": ["Write the contract tests"]});
-            if has("reasons") {
-                value["reasons"] = json!(["It halves the outages"]);
-                value["sinks"] = json!(["The contracts are not signed by May: then stop"]);
-                value["context"] = json!("Billing goes down with the rest.");
-                value["glance"] = json!([{"label": "Cost", "text": "two deployments"}, {"label": "Who", "text": "the team"},
-                                         {"label": "When", "text": "this quarter"}]);
-                (value["objections"], value["open"], value["rests_on"]) =
-                    (json!(["Two people are few"]), json!([]), json!([]));
-            }
-            value
+            json!({"decision": "Split it, alone.", "tradeoffs": ["Two deployments"], "assumptions": ["The team stays"],
+                   "rejected": ["Waiting: it costs more each month"], "next_steps": ["Write the contract tests"]})
         } else if has("taken_back") {
             json!({"taken_back": []})
         } else if has("better") {
@@ -214,6 +192,38 @@ impl Brain {
         } else {
             panic!("no reply is known for {properties}")
         }
+    }
+
+    /// Writes an answer, or mends it: as the moderator, as a model without a council, or where nobody stands for an option.
+    fn memo(&self, request: &Request, properties: &Value) -> Value {
+        let has = |name: &str| !properties[name].is_null();
+        let mut value = if has("option") {
+            written(properties, request)
+        } else if has("next_steps") {
+            json!({"next_steps": ["Count the outages, Ann, this week"], "decision": "Nobody has counted the outages [P1].",
+                   "title": "No decision on billing yet",
+                   "memo": "Nobody has counted the outages [P1].\n\n## What would decide it\n\nA month of outages, counted."})
+        } else if has("against") {
+            json!({"against": "Two people are few.", "memo": "Split it, alone.\n\n## Why\n\nIt halves the outages.",
+                   "decision": "Split it, alone.", "title": "Split it?"})
+        } else {
+            let ids = properties["holes"]["items"]["properties"]["id"]["enum"].as_array().cloned().unwrap_or_default();
+            let ids: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
+            let mut value = (self.mend)(&request.prompt(), &ids);
+            for name in ["memo", "decision", "title"] {
+                if value[name].is_null() {
+                    value[name] = "".into();
+                }
+            }
+            if ids.is_empty() {
+                value.as_object_mut().expect("an object").remove("holes");
+            }
+            value
+        };
+        if has("taken_back") && value["taken_back"].is_null() {
+            value["taken_back"] = json!([]);
+        }
+        value
     }
 
     /// Asks the questions of the round that comes next, by how many are settled.
@@ -300,36 +310,36 @@ fn is_of_another(request: &Request, name: &str, id: &str) -> bool {
     turn.is_none_or(|turn| !turn.starts_with(name))
 }
 
-/// The steps of an answer.
-pub(super) const STEPS: &str =
-    "| What | Who | By |\n|---|---|---|\n| Write the contract tests | The team | May *(suggested)* |";
+/// A step of an answer.
+pub(super) const STEP: &str = "| Write the contract tests | The team | May *(suggested)* |";
 
-/// An answer of a large mind: Markdown by sections, with marks of the last point.
+/// The memo of a moderator, with marks of a point.
+pub(super) fn memo(point: &str) -> String {
+    format!(
+        "Split billing out, behind contract tests [{point}].\n\n\
+         ## Why\n\n- The tests pin what both sides mean [{point}].\n\n\
+         ## What you do\n\n| What | Who | By |\n|---|---|---|\n{STEP}\n\n\
+         ## What speaks against it\n\nWho is called at night counts nights, others do not [{point}].\n\n\
+         ## What nobody knows\n\nWhether two people can work on nothing else [{point}]."
+    )
+}
+
+/// An answer of a large mind: its notes and its memo, with marks of the last point.
 fn written(properties: &Value, request: &Request) -> Value {
-    let conversation = whole(request);
-    let points = points(&conversation);
+    let points = points(&whole(request));
     let last = points.last().expect("somebody said something");
-    let name = regex::Regex::new(r#"(?m)^- [A-Z] \("(.*?)"\): "#).expect("a regular expression");
-    let mut names: Vec<&str> =
-        name.captures_iter(&conversation).map(|found| found.get(1).expect("it").as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let rows: Vec<String> = names
+    let others =
+        properties["rejected"]["items"]["properties"]["option"]["enum"].as_array().cloned().unwrap_or_default();
+    let rejected: Vec<Value> = others
         .iter()
-        .map(|name| format!("| {name} | It begins sooner | It only moves the problem [{last}] |"))
+        .map(|other| json!({"option": other, "why": format!("It only moves the problem [{last}].")}))
         .collect();
     json!({
-        "taken_back": [], "option": properties["option"]["enum"][0],
-        "why": format!("- The tests pin what both sides mean [{last}]."),
-        "weighed": format!("| Option | For | Against |\n|---|---|---|\n{}", rows.join("\n")),
-        "dissent": format!("QA Engineer counts nights, others do not [{last}]."),
-        "change": "A month of deploys with the time each of them took.",
-        "assumptions": format!("- Two people can work on nothing else [{last}]."),
-        "open": "", "steps": STEPS,
-        "sinks": format!("- The tests are red in May: then stop [{last}]."),
-        "asked": "", "title": "Billing on its own?",
-        "context": "Billing goes down with the rest.",
-        "table": "| In short | |\n|---|---|\n| Who | The team |",
+        "option": properties["option"]["enum"][0], "against": "Two people are few.", "rejected": rejected,
+        "tradeoffs": [format!("Two deployments instead of one [{last}].")],
+        "assumptions": ["Two people can work on nothing else."],
+        "next_steps": ["Write the contract tests, the team, May"],
+        "memo": memo(last), "title": "Billing on its own?",
         "decision": format!("Split billing out, behind contract tests [{last}]."),
     })
 }

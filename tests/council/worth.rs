@@ -1,6 +1,7 @@
 //! What of a user's facts reaches the answer: six cases of somebody who has not seen the prompts (`tests/worth/council`), played with
-//! a model that works from what it reads alone. It passes over every third thing, tells figures that nobody said, and quotes what
-//! nobody said: so what reaches the answer all the same, and what does not, is the mode's doing.
+//! a model that works from what it reads alone. It passes over every third thing, and when it reads its answer over every twelfth of
+//! what it is asked about; it tells figures that nobody said, and quotes what nobody said: so what reaches the answer all the same, and
+//! what does not, is the mode's doing.
 //!
 //! `NIETZ_WORTH_FLOW=FILE` plays another council.lua, and `--nocapture` shows the figures.
 
@@ -58,14 +59,27 @@ fn read(conversation: &str) -> Vec<String> {
     all.filter(|clause| !struck.iter().any(|words| clause.contains(words) || words.contains(clause.as_str()))).collect()
 }
 
-/// How it mends an answer: of what is told nowhere it adds a third and passes over the others; with a figure that nobody said.
-fn mended(prompt: &str) -> Value {
-    let missing = Regex::new(r"(?m)^- (?:S\d+ )?\[(U\d+)\] (?:\(lacks .*?\) )?(.*)$").expect("it is one");
-    let told: Vec<String> =
-        missing.captures_iter(prompt).step_by(3).map(|found| format!("- {} [{}]", &found[2], &found[1])).collect();
-    json!({"changes": [{"section": "assumptions", "text": told.join("\n")},
-                       {"section": "steps", "text": "- They pay 123,456 for it."}],
-           "holes": [{"id": "H1", "how": "mended", "why": ""}]})
+/// What its reader misses: of what it is asked to judge all but every twelfth, and never more than it may.
+fn misses(prompt: &str) -> Vec<String> {
+    let listed = Regex::new(r"(?m)^- ([UQ]\d+)\b").expect("it is one");
+    let ids = listed.captures_iter(prompt).map(|found| found[1].to_owned()).enumerate();
+    ids.filter(|(place, _)| place % 12 != 11).map(|(_, id)| id).take(24).collect()
+}
+
+/// How it mends a memo: it tells what its reader missed, and a figure that nobody said.
+fn mended(prompt: &str, conversation: &str) -> Value {
+    let (_, out) = conversation.rsplit_once("# The answer as it would go out\n\nTitle: ").expect("a memo");
+    let (_, memo) = out.split_once("\n\n").expect("a title");
+    let (memo, _) = memo.split_once("\n\nI have read all of it.").expect("it ends");
+    let missed = Regex::new(r"(?m)^- (?:\[(U\d+)\] )?(.*)$").expect("it is one");
+    let (_, listed) = prompt.split_once("misses in it.").unwrap_or_default();
+    let (listed, _) = listed.split_once("\n\nFound by").unwrap_or((listed, ""));
+    let told: Vec<String> = missed
+        .captures_iter(listed)
+        .map(|found| format!("- {} [{}]", &found[2], found.get(1).map_or("P1", |id| id.as_str())))
+        .collect();
+    let memo = format!("{memo}\n\n## And\n\n{}\n\n- They pay 123,456 for it.", told.join("\n"));
+    json!({"memo": memo, "decision": "", "title": "", "holes": [{"id": "H1", "how": "mended", "why": ""}]})
 }
 
 /// An answer of a large mind: of what it reads it passes over every third thing, and tells figures and quotes that nobody said.
@@ -74,7 +88,7 @@ fn written(properties: &Value, conversation: &str) -> Value {
     let struck: Vec<&str> =
         conversation.lines().filter_map(|line| line.strip_prefix("They hold no longer: ")).collect();
     let holds = |clause: &String| !struck.iter().any(|words| clause.contains(words) || words.contains(clause.as_str()));
-    let mut why = String::new();
+    let mut why = String::from("Do it, as far as it was said.\n\n## Why\n\n");
     let mut first = String::new();
     for (place, (id, clause)) in said
         .captures_iter(conversation)
@@ -90,9 +104,11 @@ fn written(properties: &Value, conversation: &str) -> Value {
     }
     why.push_str("- It costs 987,654 euros.\n");
     why.push_str(&format!("- {first}. That is 123,456 in all (1,000 × 12)."));
-    json!({"taken_back": [{"quote": first, "by": "nobody ever said these words"}], "option": properties["option"]["enum"][0],
-           "why": why, "weighed": "", "dissent": "", "change": "", "assumptions": "", "open": "", "steps": "", "sinks": "",
-           "asked": "", "context": "", "table": "", "decision": "Do it, as far as it was said.", "title": "What to do"})
+    let mut value = json!({"taken_back": [{"quote": first, "by": "nobody ever said these words"}],
+        "option": properties["option"]["enum"][0], "against": "Nobody knows.", "rejected": [], "tradeoffs": ["It costs."],
+        "assumptions": [], "next_steps": ["Begin"], "memo": why, "decision": "Do it, as far as it was said.", "title": "What to do"});
+    value.as_object_mut().expect("an object").retain(|name, _| !properties[name].is_null());
+    value
 }
 
 /// A reply by the schema: lists of lines hold what was read, as far as it fits.
@@ -108,14 +124,10 @@ fn reply(request: &Request) -> Value {
             [("Do it", "Do what was asked"), ("Leave it", "Leave it as it is"), ("A part", "Try a part of it first")];
         let options = options.map(|(name, text)| json!({"name": name, "text": text}));
         return json!({"kind": "general", "topic": "What is to be done here?", "options": options, "personas": seats});
-    } else if has("changes") {
-        let mut value = mended(&request.prompt());
-        if has("chatter") {
-            value["chatter"] = json!([]);
-        }
-        return value;
     } else if has("stumbles") {
-        return json!({"stumbles": []});
+        return json!({"misses": misses(&request.prompt()), "stumbles": []});
+    } else if has("memo") && !has("against") {
+        return mended(&request.prompt(), &conversation);
     }
     let facts = read(&conversation);
     let number = request.number;
@@ -173,7 +185,9 @@ fn play(case: &Value) -> Value {
     let env = Env::with(&server);
     let turns: Vec<String> = list(&case["script"]).iter().map(|turn| one_line(text(turn, "says"))).collect();
     let middle = turns.len().div_ceil(2);
-    let mut lines: Vec<String> = turns[1..middle].to_vec();
+    // Nothing more before the debate begins; another flow does not ask.
+    let mut lines: Vec<String> = if own.is_none() { vec![String::new()] } else { Vec::new() };
+    lines.extend(turns[1..middle].iter().cloned());
     lines.push(String::new());
     lines.extend(turns[middle..].iter().cloned());
     if own.is_none() {

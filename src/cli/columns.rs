@@ -39,19 +39,26 @@ fn narrowed(mut widths: Vec<usize>, least: &[usize], room: usize) -> Option<Vec<
 fn aligned(rows: &[Vec<String>], widths: &[usize]) -> String {
     let mut out = String::new();
     for row in rows {
+        if row.iter().zip(widths).all(|(cell, width)| cell.width() <= *width) {
+            line(&mut out, row.iter().map(String::as_str), widths);
+            continue;
+        }
         let cells: Vec<Vec<String>> = row.iter().zip(widths).map(|(cell, width)| wrapped(cell, *width)).collect();
         for at in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
-            let mut line = String::new();
-            for (cell, width) in cells.iter().zip(widths) {
-                let part = cell.get(at).map_or("", String::as_str);
-                line.push_str(part);
-                line.extend(std::iter::repeat_n(' ', width.saturating_sub(part.width()) + GAP));
-            }
-            out.push_str(line.trim_end());
-            out.push('\n');
+            line(&mut out, cells.iter().map(|cell| cell.get(at).map_or("", String::as_str)), widths);
         }
     }
     out
+}
+
+/// Adds a line of cells that fit, without blanks at its end.
+fn line<'a>(out: &mut String, cells: impl Iterator<Item = &'a str>, widths: &[usize]) {
+    for (cell, width) in cells.zip(widths) {
+        out.push_str(cell);
+        out.extend(std::iter::repeat_n(' ', width.saturating_sub(cell.width()) + GAP));
+    }
+    out.truncate(out.trim_end_matches(' ').len());
+    out.push('\n');
 }
 
 fn stacked(row: &[String], room: usize) -> String {

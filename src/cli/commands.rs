@@ -30,9 +30,10 @@ pub(super) fn tell_apart(
     let is_typed = !origins.iter().any(|origin| origin.param == *name && origin.item.unwrap_or(0) == 0);
     let value = params.get_mut(name).and_then(|value| if param.many { value.get_mut(0) } else { Some(value) });
     let Some(Value::String(text)) = value.filter(|_| is_typed) else { return Ok(()) };
-    let meant = |word: &str| manifest.commands.keys().find(|command| typed::is_slip_of_command(command, word));
+    let meant =
+        |word: &str| manifest.offered().map(|(name, _)| name).find(|name| typed::is_slip_of_command(name, word));
     if let Some(word) = text.strip_prefix('\\')
-        && (manifest.commands.contains_key(word) || meant(word).is_some())
+        && (manifest.offered().any(|(name, _)| name == word) || meant(word).is_some())
     {
         *text = word.to_owned();
         return Ok(());

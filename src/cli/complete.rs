@@ -151,8 +151,8 @@ fn flow_command(machine: &Machine, wanted: &str) -> Option<Command> {
     let command = action::flow_command(wanted, &session).ok()?;
     let manifest = &session.flow.manifest;
     let command = offer_params(offer(command, "run", machine), &manifest.main, machine);
-    let commands = manifest.commands.iter();
-    let command = commands
+    let command = manifest
+        .offered()
         .fold(command, |command, (name, own)| command.mut_subcommand(name, |sub| offer_params(sub, own, machine)));
     Some(command.name(wanted.to_owned()))
 }

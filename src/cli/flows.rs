@@ -115,7 +115,7 @@ fn one(machine: &Machine, wanted: &str, as_json: bool) -> Result<Exit> {
     let asked = asked_items(manifest);
     let params = |command: &FlowCommand| -> Vec<String> { command.params.keys().cloned().collect() };
     if as_json {
-        let commands: serde_json::Map<String, serde_json::Value> = (manifest.commands.iter())
+        let commands: serde_json::Map<String, serde_json::Value> = (manifest.offered())
             .map(|(name, command)| {
                 let told = json!({
                     "summary": command.summary, "params": params(command), "reads_only": command.reads_only,
@@ -139,7 +139,7 @@ fn one(machine: &Machine, wanted: &str, as_json: bool) -> Result<Exit> {
         row("host API", manifest.host_api.to_string()),
         row("params", named(params(&manifest.main))),
     ];
-    for (head, (name, command)) in std::iter::once("commands").chain(std::iter::repeat("")).zip(&manifest.commands) {
+    for (head, (name, command)) in std::iter::once("commands").chain(std::iter::repeat("")).zip(manifest.offered()) {
         rows.push(row(head, format!("{name}: {}", command.summary)));
     }
     for (head, item) in std::iter::once("it").chain(std::iter::repeat("")).zip(&asked) {

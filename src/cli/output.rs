@@ -67,13 +67,27 @@ pub(super) fn json(value: &Value) -> Result<()> {
 
 /// Prints rows as aligned columns; prints nothing if there are no rows.
 pub(super) fn table(rows: &[Vec<String>]) -> Result<()> {
-    match rows.is_empty() {
+    print_rows(&cells(rows))
+}
+
+/// Returns all cells as [`cell_text`] does. Secrets are searched for in all of them together first: hardly ever there is one.
+fn cells(rows: &[Vec<String>]) -> Vec<Vec<String>> {
+    let mut all = String::with_capacity(rows.iter().flatten().map(|cell| cell.len() + 1).sum());
+    for cell in rows.iter().flatten() {
+        all.push_str(cell);
+        all.push('\n');
+    }
+    let shown = match without_secrets(&all) {
+        Cow::Borrowed(_) => |cell: &String| text::line(cell).into_owned(),
+        Cow::Owned(_) => |cell: &String| cell_text(cell),
+    };
+    rows.iter().map(|row| row.iter().map(shown).collect()).collect()
+}
+
+fn print_rows(cells: &[Vec<String>]) -> Result<()> {
+    match cells.is_empty() {
         true => Ok(()),
-        false => {
-            let rows: Vec<Vec<String>> =
-                rows.iter().map(|row| row.iter().map(|cell| cell_text(cell)).collect()).collect();
-            print(columns::text(&rows, ui::output_width()).trim_end())
-        }
+        false => print(columns::text(cells, ui::output_width()).trim_end()),
     }
 }
 
@@ -81,7 +95,7 @@ pub(super) fn table(rows: &[Vec<String>]) -> Result<()> {
 /// where no terminal limits it, `most` columns.
 pub(super) fn table_within(rows: &[Vec<String>], width: Option<usize>, (least, most): (usize, usize)) -> Result<()> {
     use unicode_width::UnicodeWidthStr;
-    let mut rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| cell_text(cell)).collect()).collect();
+    let mut rows = cells(rows);
     let last = rows.iter().map(Vec::len).max().unwrap_or(0).saturating_sub(1);
     let widest =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0);
@@ -92,7 +106,7 @@ pub(super) fn table_within(rows: &[Vec<String>], width: Option<usize>, (least, m
             *cell = within(cell, room);
         }
     }
-    table(&rows)
+    print_rows(&rows)
 }
 
 /// Returns the beginning of a text that takes no more columns than there are.

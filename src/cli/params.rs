@@ -21,7 +21,7 @@ pub(super) fn add(mut command: Command, manifest: &Manifest) -> Result<Command> 
     let grants = with_grant_options(Command::new("run"));
     let grants: Vec<&str> = grants.get_arguments().filter_map(Arg::get_long).collect();
     let mut commands = Vec::with_capacity(manifest.commands.len());
-    for (name, own) in &manifest.commands {
+    for (name, own) in manifest.offered() {
         let sub = Command::new(name.clone()).about(help_text(&own.summary));
         let is_taken = |flag: &str| grants.contains(&flag) || has_option(&command, flag);
         commands.push(with_help_of_texts(add_params(sub, own, is_taken)?, own, manifest));

@@ -15,10 +15,22 @@ use crate::run::machine::Machine;
 use crate::run::session::Session;
 
 /// Begins a new run and takes it to its end.
-pub(super) fn begin(machine: &Machine, session: Session, mut begin: NewRun, front: &FrontArgs) -> Result<Exit> {
+pub(super) fn begin(machine: &Machine, session: Session, begin: NewRun, front: &FrontArgs) -> Result<Exit> {
+    begin_after(machine, session, begin, front, || Ok(()))
+}
+
+/// As [`begin`]; does something more where nothing speaks against the run.
+pub(super) fn begin_after(
+    machine: &Machine,
+    session: Session,
+    mut begin: NewRun,
+    front: &FrontArgs,
+    first: impl FnOnce() -> Result<()>,
+) -> Result<Exit> {
     let mut notices = trust::require(machine, &session.flow, &Invocation::of(&begin, begin.by_name), front)?;
     notices.extend(hold_to_model(machine, &session.flow, &mut begin, front)?);
     notices.extend(foreign::results(machine, &session.flow, &begin)?);
+    first()?;
     session.begin(machine, begin, notices, &front.front())
 }
 

@@ -82,7 +82,7 @@ impl Offer {
             origin,
             asks,
             main: OfferedCommand::from(&manifest.main),
-            commands: manifest.commands.iter().map(|(name, own)| (name.clone(), own.into())).collect(),
+            commands: manifest.offered().map(|(name, own)| (name.clone(), own.into())).collect(),
             typed: typed.iter().filter_map(|grant| placeholder(grant)).map(str::to_owned).collect(),
             works: works.into_iter().any(|permission| manifest.permissions.declares(permission)),
             collections: manifest.collections.values().map(|own| (&own.collection).into()).collect(),

@@ -26,6 +26,9 @@ pub enum ReplayMode {
     /// Replies of models, answers of people, time and randomness: what was paid for, and what results depend on.
     /// Documents, files, git and commands are performed anew, in another folder.
     WhatWasSaid,
+    /// What was paid for and asked: replies of models, and answers of people and servers. All else happens anew, among the documents that
+    /// the other run has left, so time and randomness do, too: no two rows have one id.
+    WhatWasPaidFor,
     /// All effects but those on documents, which are performed anew in an empty folder. Files, git and commands would find
     /// nothing there: if the replay source does not have such an effect, that is an error.
     AllButDocuments,
@@ -76,13 +79,13 @@ impl ReplaySource {
     /// # Errors
     ///
     /// As [`History::read`].
-    pub fn for_fork(path: &Path) -> Result<ReplaySource> {
+    pub fn for_fork(path: &Path, mode: ReplayMode) -> Result<ReplaySource> {
         let (mut history, _) = History::read(path)?;
         history.forget_unusable();
         Ok(ReplaySource {
             path: path.to_owned(),
             history,
-            mode: ReplayMode::Everything,
+            mode,
             exclusive: false,
             replayed: HashSet::new(),
             missed: None,
@@ -197,6 +200,7 @@ impl ReplaySource {
             _ if self.exclusive => true,
             (ReplayClass::Shown, _) => false,
             (ReplayClass::Said, _) | (_, ReplayMode::Everything) => true,
+            (ReplayClass::Chance, mode) => mode != ReplayMode::WhatWasPaidFor,
             (ReplayClass::Surroundings, mode) => mode == ReplayMode::AllButDocuments,
             (ReplayClass::Documents, _) => false,
         };

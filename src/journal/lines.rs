@@ -137,6 +137,10 @@ pub struct OpenRecord {
     /// The run that began this one as a part of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<Parent>,
+    /// The run that this one was begun in the place of, because the machine with its branches is lost. No `fork`, of which a program that
+    /// knows no such runs would take what that machine had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anew_of: Option<String>,
     /// Members that this version does not know.
     #[serde(flatten)]
     pub more: Map<String, Value>,
@@ -148,6 +152,17 @@ pub struct Fork {
     pub run: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
+    /// Whether it was begun in that run's place; written as `anew_of`.
+    #[serde(skip)]
+    pub lost: bool,
+}
+
+impl OpenRecord {
+    /// Returns the run that outcomes are taken from, if there is one.
+    pub fn taken_from(&self) -> Option<Fork> {
+        let lost = || self.anew_of.clone().map(|run| Fork { run, before: None, lost: true });
+        self.fork.clone().or_else(lost)
+    }
 }
 
 /// The run that began another one as a part of its own: its name, the key of the effect, and the permissions that bound it, as

@@ -111,7 +111,7 @@ impl Flow {
         let Some(name) = name else { return Ok(&self.manifest.main) };
         self.manifest.commands.get(name).ok_or_else(|| {
             let failure = Failure::new(Code::Usage, format!("{} has no command `{name}`", self.manifest.name));
-            match nearest(name, self.manifest.commands.keys().map(String::as_str)) {
+            match nearest(name, self.manifest.offered().map(|(known, _)| known.as_str())) {
                 Some(near) => failure.hint(format!("did you mean `{near}`?")),
                 None => failure,
             }

@@ -146,6 +146,9 @@ impl RunHistory {
         self.started = text(&open["at"]);
         (self.params, self.grants, self.files) = (open["params"].take(), open["grants"].take(), open["files"].take());
         (self.budget, self.fork) = (open["budget"].take(), open["fork"].take());
+        if let Value::String(run) = &open["anew_of"] {
+            self.fork = json!({ "run": run });
+        }
     }
 
     fn end(&mut self, mut end: Value) {

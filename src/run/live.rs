@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::engine::budget::Meter;
 use crate::engine::gate::{Closed, Gate, OpenJournal};
 use crate::engine::history::History;
-use crate::engine::replay_source::ReplaySource;
+use crate::engine::replay_source::{ReplayMode, ReplaySource};
 use crate::engine::runs::LockedRun;
 use crate::error::{Code, Exit, Failure, Result};
 use crate::host::FrontEnd;
@@ -225,8 +225,9 @@ impl Session {
             host: Machine::version(),
             at: iso(clock()),
             workspace: Some(text(new_run.workspace.unwrap_or_else(|| machine.workspace_name()))),
-            fork: new_run.fork,
+            fork: new_run.fork.clone().filter(|fork| !fork.lost),
             of: new_run.of,
+            anew_of: new_run.fork.filter(|fork| fork.lost).map(|fork| fork.run),
             more: serde_json::Map::new(),
         })
     }
@@ -277,8 +278,8 @@ impl Session {
         let resume =
             Some(ResumeRecord { host: Machine::version(), changed, torn: history.whole.torn, at: iso(clock()) });
         let writer = locked.writer(tail, machine.fault())?;
-        let replay_source = match &open.fork {
-            Some(fork) if machine.runs().journal(&fork.run)?.is_file() => Some(fork_source(machine, fork)?),
+        let replay_source = match open.taken_from() {
+            Some(fork) if machine.runs().journal(&fork.run)?.is_file() => Some(fork_source(machine, &fork)?),
             _ => None,
         };
         let recorded = OpenJournal { writer, history, resume };
@@ -342,7 +343,7 @@ impl Session {
             front.notice(format!("{taken} recorded {what} given back, and not done again"));
         }
         let changed = |failure: &Failure| failure.code == Code::DocumentChanged;
-        if open.fork.is_some() && matches!(&outcome, Ok(FlowOutcome::Failed(failure)) if changed(failure)) {
+        if open.taken_from().is_some() && matches!(&outcome, Ok(FlowOutcome::Failed(failure)) if changed(failure)) {
             front.notice(
                 "the documents are as the other run left them: with `--into FOLDER`, a fork works in a folder of its own",
             );
@@ -399,7 +400,7 @@ impl Session {
                  XDG_STATE_HOME or NIETZ_HOME can name a folder that you can write"
             ));
         }
-        if let Some(fork) = open.fork.as_ref().filter(|_| replay_source.is_none()) {
+        if let Some(fork) = open.taken_from().filter(|_| replay_source.is_none()) {
             front.notice(format!(
                 "the run {} is gone, which this one was forked from: what was not given back yet is done anew",
                 fork.run
@@ -459,7 +460,8 @@ pub(crate) fn ending(outcome: Result<FlowOutcome>) -> (EndStatus, Option<Value>,
 ///
 /// Those of [`ReplaySource::for_fork`] and [`ReplaySource::forget_from`].
 pub(crate) fn fork_source(machine: &Machine, fork: &Fork) -> Result<ReplaySource> {
-    let mut replay_source = ReplaySource::for_fork(&machine.runs().journal(&fork.run)?)?;
+    let mode = if fork.lost { ReplayMode::WhatWasPaidFor } else { ReplayMode::Everything };
+    let mut replay_source = ReplaySource::for_fork(&machine.runs().journal(&fork.run)?, mode)?;
     if let Some(line) = fork.before {
         replay_source.forget_from(line)?;
     }

@@ -65,7 +65,7 @@ impl Session {
             return Err(Failure::new(Code::Usage, "a command that only looks leaves no run: run it here"));
         }
         new_run.replay_source = None;
-        let files = std::mem::take(&mut new_run.files);
+        let (files, files_from) = (std::mem::take(&mut new_run.files), new_run.files_from.take());
         let client = listening_client(machine, &FrontEndSlot::default())?;
         let runtime = runtime()?;
         let open = self.open_record(machine, &client, &runtime, new_run)?;
@@ -77,6 +77,7 @@ impl Session {
         writer.append_texts(texts)?;
         // They are there before the run is.
         let attachments = machine.runs().attachments(&open.run);
+        files_from.map_or(Ok(()), |other| attachments.take_from(&other))?;
         files.iter().try_for_each(|bytes| attachments.put(bytes))?;
         let summary = RunSummary::begun(&open);
         let summary =

@@ -178,7 +178,7 @@ pub(crate) fn play_on(
     let mut open = open.clone();
     open.files = flow.sources();
     open.source = source;
-    open.fork = None;
+    (open.fork, open.anew_of) = (None, None);
     machine.redactor().value(&mut open.params);
     let (first, texts) = open.folded();
     writer.append(&Record::Open(Box::new(first)))?;

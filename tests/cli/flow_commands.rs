@@ -60,3 +60,36 @@ fn a_word_that_is_one_letter_off_a_command_is_asked_about_and_leaves_no_run() {
         assert_eq!(run.result(), json!(result), "{words}");
     }
 }
+
+/// A flow with a part of its own, which only `task.spawn` begins.
+pub(crate) const POLL: &str = r#"
+local nietz = require("@nietz")
+local task = require("@nietz/task")
+return nietz.flow {
+	name = "poll", summary = "Asks around", host_api = 2,
+	params = { notes = { type = "string", positional = true, help = "What it is about" } },
+	commands = {
+		list = { summary = "Lists them", run = function() return "the list" end },
+		vote = { summary = "One of them votes", internal = true, run = function() return "voted" end },
+	},
+	run = function(ctx) return ctx.params.notes or task.spawn("poll vote").result end,
+}
+"#;
+
+#[test]
+fn a_command_for_task_spawn_alone_is_shown_nowhere_and_is_no_word_of_the_command_line() {
+    let env = Env::new().flow("poll", POLL);
+    for words in [["run", "poll", "--help"].as_slice(), &["flows", "poll"], &["flows", "poll", "--json"]] {
+        let shown = env.nietz(words.iter().copied()).go().exits(0).stdout;
+        assert!(shown.contains("list") && !shown.contains("vote"), "{words:?}: {shown}");
+    }
+    assert_eq!(env.run(["poll"]).go().result(), "voted");
+    assert_eq!(env.journal().of_kind("spawn").len(), 1);
+    for (number, word) in (2..).zip(["vote", "votes", "\\vote"]) {
+        let run = env.run(["poll", word]).var("NIETZ_RUN", &format!("r{number}")).go();
+        assert_eq!(run.result(), word, "it is a text as any other");
+    }
+    env.write("flows/poll.lua", POLL.replace("internal = true", "internal = 1"));
+    let checked = env.nietz(["check", "flows/poll.lua"]).go().exits(4);
+    assert!(checked.stdout.contains("command `vote`: internal must be true or false"), "{}", checked.stdout);
+}

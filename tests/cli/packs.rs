@@ -42,7 +42,7 @@ fn model() -> ModelServer {
 }
 
 /// The author's repository: a pack with a flow, two personas and a cassette, tagged v1.0.0.
-fn author(server: &ModelServer) -> Env {
+pub(crate) fn author(server: &ModelServer) -> Env {
     let env = Env::with(server)
         .flow("retro", FLOW)
         .file("flows/retro/look.md", "Look back on {{ topic }}.\n")
@@ -59,14 +59,14 @@ fn author(server: &ModelServer) -> Env {
     env
 }
 
-fn release(author: &Env, version: &str) {
+pub(crate) fn release(author: &Env, version: &str) {
     author.write("pack.yaml", author.read("pack.yaml").replace("version: 1.0.0", &format!("version: {version}")));
     git(&author.workspace(), ["add", "-A"]);
     git(&author.workspace(), ["commit", "-q", "-m", version]);
     git(&author.workspace(), ["tag", &format!("v{version}")]);
 }
 
-fn source(author: &Env, tag: &str) -> String {
+pub(crate) fn source(author: &Env, tag: &str) -> String {
     format!("file://{}#{tag}", author.workspace().display())
 }
 

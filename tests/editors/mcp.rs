@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, data, text};
 use super::{TALK, journal, talk};
+use crate::cli::flow_commands::POLL;
 use crate::support::env::Env;
 use crate::support::model_server::{Gate, ModelServer, Response};
 
@@ -246,6 +247,17 @@ fn only_flows_that_the_user_trusts_are_offered() {
     );
     let refused = env.nietz(["mcp", "--flows", "talk"]).go().exits(2);
     assert!(refused.stderr.contains("flow-not-found") && refused.stderr.contains("nietz trust add"), "{refused:?}");
+}
+
+#[test]
+fn a_command_that_only_task_spawn_begins_is_offered_to_nobody() {
+    let env = Env::new().flow("poll", POLL);
+    let mut client = Client::legacy(&env, &["--flows", "poll"], true);
+    let tools = client.request("tools/list", json!({})).to_string();
+    assert!(tools.contains("Lists them") && !tools.contains("vote"), "{tools}");
+    let called = client.call("flow_poll", json!({ "command": "vote" }));
+    assert!(called.to_string().contains("list"), "those that there are: {called}");
+    assert!(!env.path(".nietz/runs").exists(), "nothing was begun");
 }
 
 #[test]

@@ -163,6 +163,7 @@ fn open(session: &Session, params: Value) -> OpenRecord {
         workspace: Some("workspace".to_owned()),
         fork: None,
         of: None,
+        anew_of: None,
         more: serde_json::Map::new(),
     }
 }

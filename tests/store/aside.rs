@@ -98,7 +98,7 @@ fn a_migration_that_ended_behind_the_queues_script_is_gone_on_with() {
     env.nietz(["store", "check"]).go().exits(0);
     // Somebody else's is not taken for it.
     let theirs = server.empty_database();
-    let script = std::fs::read_to_string(&crate::support::postgres::migrations()[0]).expect("it is there");
+    let script = std::fs::read_to_string(&crate::support::postgres::queue()[0]).expect("it is there");
     theirs.session().get(&format!("BEGIN; {script}; COMMIT"));
     let refused = on(&theirs, Env::new()).nietz(["store", "migrate"]).go();
     assert!(refused.stderr.contains("store-version"), "{refused:?}");

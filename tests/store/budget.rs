@@ -3,7 +3,10 @@
 use std::sync::Barrier;
 
 use super::children::Team;
+use super::hosts::expire;
 use super::{held, lines};
+use crate::support::env::Env;
+use crate::support::model_server::{ModelServer, Response};
 use crate::support::postgres;
 
 const SPENT: &str = "SELECT calls, tokens, cost, reserved_calls, reserved_tokens, reserved_cost FROM nietz.spent";
@@ -96,4 +99,43 @@ fn calls_of_runs_on_all_machines_are_held_to_what_the_team_may_use_in_a_day() {
     let on = one.nietz(["resume", "r2", "--json"]).go();
     assert_eq!(on.code, Some(0), "{on:?}");
     assert_eq!((team.server.chats(), team.ask("SELECT calls FROM nietz.spent").as_str()), (6, "6"));
+}
+
+#[test]
+fn what_a_run_used_on_one_machine_is_used_on_the_next_one() {
+    let Some(team) = Team::new(None) else { return };
+    let (one, other) = (team.machine(), team.machine());
+    one.run(["part", "1", "--asks", "--max-calls", "2"]).go().exits(7);
+    other.nietz(["answer", "r1", "apples"]).go().exits(0);
+    let ended = other.resume().go().exits(6);
+    assert_eq!((ended.failure().as_str(), team.server.chats()), ("budget-used-up", 2));
+    // Of another machine it is no limit of its own.
+    one.resume().go().exits(6);
+    assert_eq!(team.server.chats(), 2);
+    let ended = one.resume().args(["--max-calls", "3"]).go().exits(0);
+    assert_eq!((ended.ending()["calls"].as_u64(), team.server.chats()), (Some(3), 3));
+}
+
+#[test]
+fn what_a_run_spent_on_a_machine_that_was_lost_is_spent() {
+    let Some(server) = postgres::shared() else { return };
+    let database = server.database();
+    database.session().get("SELECT nietz.sign(1, 'folder', '[\"*\"]')");
+    // Each reply is as long as it may be: about a cent.
+    let wordy = ModelServer::start(|request| {
+        let limit = request.body["max_completion_tokens"].as_u64().or(request.body["max_tokens"].as_u64());
+        Response::text("so it is").usage(50, limit.unwrap_or(1000).min(1000))
+    });
+    let team = Team { database, server: wordy };
+    let machine = || -> Env { team.machine().config("models: {prices: {openai/test: {input: 2, output: 10}}}\n") };
+    let (one, other) = (machine(), machine());
+    let killed = one.run(["part", "1", "--max-cost", "0.02"]).var("NIETZ_FAULT", "kill@3").go();
+    assert_eq!((killed.signal, team.server.chats()), (Some(9), 1), "{killed:?}");
+    expire(&team.database, "r1");
+    let ended = other.resume().go().exits(6);
+    assert_eq!((ended.failure().as_str(), team.server.chats()), ("budget-used-up", 2));
+    let spent = &ended.ending()["spent"][0];
+    let cost = spent["cost"].as_f64().expect("its price is known");
+    assert_eq!(spent["calls"], 2, "{spent}");
+    assert!(cost <= 0.02 && cost > 0.015, "{cost}");
 }

@@ -3,6 +3,7 @@
 mod answers;
 mod aside;
 mod asked;
+mod backup;
 mod budget;
 mod cassettes;
 mod chain;
@@ -17,6 +18,7 @@ mod keeping;
 mod kills;
 mod network;
 mod networks;
+mod packs;
 mod parent;
 mod rights;
 mod runs;

@@ -35,11 +35,11 @@ fn migrating_makes_what_the_scripts_say_once() {
     let what = "SELECT string_agg(number || name || oldest, ',' ORDER BY number), (SELECT max(version || way) FROM nietz.engine) FROM nietz.migration";
     assert_eq!(made.session().get(what), reference.session().get(what));
     let checked = on(&made, Env::new()).nietz(["store", "check"]).go().exits(0).stdout;
-    assert!(checked.contains("pgmq 1.12.0 (script)"), "the queue's version is named: {checked}");
+    assert!(checked.contains("pgmq 1.13.0 (script)"), "the queue's version is named: {checked}");
     made.session().get("UPDATE nietz.engine SET version = '1.99.0'");
     let refused = on(&made, Env::new()).nietz(["store", "check"]).go();
     assert!(refused.code != Some(0) && refused.stderr.contains("store-version"), "{refused:?}");
-    made.session().get("UPDATE nietz.engine SET version = '1.12.0'; INSERT INTO nietz.migration VALUES (900, '900_later', 900, 'a later one')");
+    made.session().get("UPDATE nietz.engine SET version = '1.13.0'; INSERT INTO nietz.migration VALUES (900, '900_later', 900, 'a later one')");
     let refused = on(&made, Env::new()).nietz(["runs"]).go();
     assert!(refused.code != Some(0) && refused.stderr.contains("store-version"), "{refused:?}");
 }

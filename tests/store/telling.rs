@@ -103,3 +103,34 @@ fn a_worker_has_its_workspace_from_a_repository_and_brings_it_up() {
     let none = bare.nietz(["worker", "--workspace-of", "team=file:///no/such/place.git"]).go();
     assert!(none.code != Some(0) && none.stderr.contains("git-failed"), "{none:?}");
 }
+
+fn says(env: Env, text: &str) -> Env {
+    let flow = format!(
+        "return require(\"@nietz\").flow {{ name = \"says\", summary = \"Says it\", host_api = 2, run = function() return \"{text}\" end }}"
+    );
+    env.flow("says", &flow)
+}
+
+#[test]
+fn one_worker_does_the_runs_of_several_workspaces_each_in_its_folder_over_two_connections() {
+    let Some(team) = Team::new(None) else { return };
+    team.ask("SELECT nietz.workspace('other', true); SELECT nietz.sign(2, 'folder', '[\"*\"]')");
+    let (tea, coffee) =
+        (says(team.machine(), "tea"), says(team.machine(), "coffee").var("NIETZ_STORE_WORKSPACE", "other"));
+    for env in [&tea, &coffee] {
+        env.nietz(["run", "--queue", "says"]).var("NIETZ_RUN", "r1").go().exits(0);
+    }
+    let (one, other) = (tea.workspace().display().to_string(), coffee.workspace().display().to_string());
+    let (one, other) = (format!("team={one}"), format!("other={other}"));
+    let bare = team.machine();
+    let worker = team.worker(&bare, &["--workspace-of", &one, "--workspace-of", &other, "--parallel", "2"]);
+    team.until("SELECT count(*) FROM nietz.run WHERE status = 'done'", "2");
+    for (env, text) in [(&tea, "tea"), (&coffee, "coffee")] {
+        assert_eq!(env.resume().go().result(), text);
+    }
+    // Its own and the one that hears; processes of runs have theirs, and are gone.
+    let connections =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'nietz'";
+    team.until(connections, "2");
+    end(worker);
+}

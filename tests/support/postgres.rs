@@ -68,12 +68,24 @@ impl Server {
         Server::by(&[], ("127.0.0.1", free.expect("the loopback is there").port()), settings)
     }
 
+    /// As [`Server::start`], with other programs than those of all; its databases have nothing in them.
+    pub(crate) fn of_binaries(binaries: PathBuf) -> Server {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        Server::by_binaries(binaries, &[], ("127.0.0.1", free.expect("the loopback is there").port()), &[])
+    }
+
     /// As [`Server::start`], by way of another program and at this address.
-    pub(crate) fn by(before: &[&str], (address, port): (&str, u16), settings: &[&str]) -> Option<Server> {
+    pub(crate) fn by(before: &[&str], place: (&str, u16), settings: &[&str]) -> Option<Server> {
         let Some(binaries) = binaries() else {
             skip("there is no Postgres here (apt-get install postgresql)");
             return None;
         };
+        let server = Server::by_binaries(binaries, before, place, settings);
+        server.database_of_all();
+        Some(server)
+    }
+
+    fn by_binaries(binaries: PathBuf, before: &[&str], (address, port): (&str, u16), settings: &[&str]) -> Server {
         let mut words: Vec<OsString> = before.iter().map(OsString::from).collect();
         // It would refuse to start as root.
         if rustix::process::geteuid().is_root() {
@@ -86,9 +98,7 @@ impl Server {
         words.extend(usual.iter().chain(settings).map(OsString::from));
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
-        let server = Server::of(command, port, before.is_empty());
-        server.database_of_all();
-        Some(server)
+        Server::of(command, port, before.is_empty())
     }
 
     fn of(mut command: Command, port: u16, is_near: bool) -> Server {
@@ -122,17 +132,17 @@ impl Server {
         let mut session = self.session("postgres");
         session.say("CREATE DATABASE nietz").expect("a new server makes a database");
         let mut session = self.session("nietz");
-        for file in migrations() {
+        for file in queue().into_iter().chain(migrations()) {
             let sql = std::fs::read_to_string(&file).expect("it was listed");
             session.say(&format!("BEGIN; {sql}; COMMIT")).unwrap_or_else(|code| panic!("{}: {code}", file.display()));
         }
         // As `nietz store migrate` notes it; a test holds that to be the same.
-        for (at, file) in migrations().iter().skip(1).enumerate() {
+        for (at, file) in migrations().iter().enumerate() {
             let (number, name) = (at + 1, file.file_stem().expect("a script has a name").to_string_lossy());
             let note = format!("INSERT INTO nietz.migration VALUES ({number}, '{name}', {number}, 'a test')");
             session.say(&note).expect("its table is there");
         }
-        session.say("INSERT INTO nietz.engine VALUES ('pgmq', '1.12.0', 'script')").expect("its table is there");
+        session.say("INSERT INTO nietz.engine VALUES ('pgmq', '1.13.0', 'script')").expect("its table is there");
         session.say("SELECT nietz.workspace('team', true)").expect("the owner makes workspaces");
     }
 
@@ -280,16 +290,20 @@ pub(crate) fn binaries() -> Option<PathBuf> {
     found.pop().map(|(_, folder)| folder)
 }
 
-/// The queue's script, and nietz's own in their order.
+/// Nietz's own scripts, in their order.
 pub(crate) fn migrations() -> Vec<PathBuf> {
-    let folder = Path::new(MIGRATIONS);
-    let mut own: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("the migrations are there")
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('0')))
-        .collect();
-    own.sort();
-    own.insert(0, folder.join("pgmq.sql"));
-    own
+    scripts("0")
+}
+
+/// The queue's script, and those that make later versions of it, in their order.
+pub(crate) fn queue() -> Vec<PathBuf> {
+    std::iter::once(Path::new(MIGRATIONS).join("pgmq.sql")).chain(scripts("pgmq--")).collect()
+}
+
+fn scripts(beginning: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(MIGRATIONS).expect("the scripts are there").flatten().map(|entry| entry.path());
+    let is_meant = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(beginning));
+    let mut found: Vec<PathBuf> = entries.filter(is_meant).collect();
+    found.sort();
+    found
 }

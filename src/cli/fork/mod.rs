@@ -1,5 +1,7 @@
 //! `nietz fork RUN` starts a new run from a recorded one; `nietz why RUN EFFECT` explains whether an effect is done again.
 
+#[cfg(feature = "postgres")]
+mod lost;
 mod plan;
 
 use std::path::{Path, PathBuf};
@@ -55,6 +57,15 @@ pub(super) struct ForkArgs {
     /// Work for this folder: documents happen anew there, and those of the run stay as they are
     #[arg(long, value_name = "FOLDER")]
     into: Option<PathBuf>,
+    /// With a store, where the machine with its branches is lost: begin it anew here, and cancel it. Models, people and servers are asked
+    /// nothing again that they have answered; all else happens anew
+    #[cfg(feature = "postgres")]
+    #[arg(long, conflicts_with_all = ["at", "calls_anew", "set", "into", "model", "effort"])]
+    lost: bool,
+    /// With --lost: leave it to a worker
+    #[cfg(feature = "postgres")]
+    #[arg(long, requires = "lost", conflicts_with = "plan")]
+    queue: bool,
     /// Only tell what would be given back, and what would be done anew, with calls, tokens and cost
     #[arg(long, conflicts_with = "into")]
     plan: bool,
@@ -85,6 +96,14 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
         true => (args.run.clone(), PathBuf::from(&args.run)),
         false => runs.find(Some(&args.run)).map(|id| runs.journal(&id).map(|journal| (id, journal)))??,
     };
+    #[cfg(feature = "postgres")]
+    let lost = args.lost;
+    #[cfg(not(feature = "postgres"))]
+    let lost = false;
+    #[cfg(feature = "postgres")]
+    if lost {
+        lost::check(machine, &id)?;
+    }
     let replay::JournalEnds { open, first, .. } = replay::read_ends(&journal)?;
     // Of a cassette, what was asked is taken, and nothing that it was allowed.
     let terms = match cassette {
@@ -118,10 +137,11 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
                 model: args.model.or(open.model),
                 efforts,
                 lang: Some(open.lang),
-                seed: Some(open.seed),
-                budget: Budget::default(),
+                // What was made by chance stands in documents already.
+                seed: (!lost).then_some(open.seed),
+                budget: if lost { open.budget } else { Budget::default() },
                 id: machine.variable("NIETZ_RUN").map(str::to_owned),
-                grants: Grants::default(),
+                grants: if lost { open.grants } else { Grants::default() },
                 workspace: open.workspace,
                 fork: None,
                 of: None,
@@ -136,7 +156,7 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
         }
     };
     let before = args.at.as_deref().map(|at| RecordedEffect::find(&journal, at)).transpose()?.map(|effect| effect.seq);
-    let fork = Fork { run: id.clone(), before };
+    let fork = Fork { run: id.clone(), before, lost };
     let (work, fork, mut source) = match &args.into {
         None => (machine.workspace.clone(), Some(fork.clone()), live::fork_source(machine, &fork)?),
         Some(folder) => {
@@ -160,6 +180,10 @@ pub(super) fn run(machine: &Machine, args: ForkArgs) -> Result<Exit> {
         replay_source: Some(source),
         ..begin
     };
+    #[cfg(feature = "postgres")]
+    if lost && !args.plan {
+        return lost::begin(machine, session, (&id, begin), &front, args.queue);
+    }
     match args.plan {
         true => plan::show(machine, &session, begin, &journal, front.json),
         false => start::begin(&machine.in_workspace(work), session, begin, &front),

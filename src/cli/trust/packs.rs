@@ -77,8 +77,13 @@ pub(super) fn require(machine: &Machine, flow: &Flow) -> Result<()> {
         "the flow {} of the pack {} {} asks for what you have not granted",
         flow.manifest.name, seal.pack, seal.version
     );
-    let failure = Failure::new(Code::PackUntrusted, message)
-        .hint(format!("look at it; if you trust it: nietz trust add {}", shell(&seal.pack)));
+    let name = shell(&seal.pack);
+    let mut hint = format!("look at it; if you trust it: nietz trust add {name}");
+    #[cfg(feature = "postgres")]
+    if super::team::is_of_team(machine) {
+        hint = format!("a person signs it off for the team: nietz trust add {name} --team");
+    }
+    let failure = Failure::new(Code::PackUntrusted, message).hint(hint);
     Err(missing
         .into_iter()
         .fold(failure, |failure, item| failure.because(format!("it {} ({})", describe_item(item), display_item(item)))))

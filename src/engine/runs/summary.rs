@@ -118,7 +118,7 @@ impl RunSummary {
             command: open.command.clone(),
             topic: topic.chars().take(TOPIC).collect(),
             started: open.at.clone(),
-            parent: open.fork.as_ref().map(|fork| fork.run.clone()),
+            parent: open.taken_from().map(|fork| fork.run),
             of: open.of.as_ref().map(|of| of.run.clone()),
             ..RunSummary::default()
         }

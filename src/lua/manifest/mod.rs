@@ -76,6 +76,9 @@ pub enum RunCheck {
     Judged(String),
 }
 
+/// The fields of a command of a flow.
+const COMMAND_FIELDS: &[&str] = &["summary", "params", "attachments", "reads_only", "internal", "run"];
+
 /// What a manifest says of its attachments where a pipe brings one, too.
 const PIPED: &[u8] = b"piped";
 
@@ -88,7 +91,16 @@ pub struct FlowCommand {
     pub takes_pipe: bool,
     /// Whether it only looks: it changes nothing, asks nobody and calls no model, and leaves no run.
     pub reads_only: bool,
+    /// Whether only `task.spawn` begins it: nobody is shown it, and it is no word of the command line.
+    pub internal: bool,
     pub run: Function,
+}
+
+impl Manifest {
+    /// Returns the commands that people and clients can name.
+    pub fn offered(&self) -> impl Iterator<Item = (&String, &FlowCommand)> {
+        self.commands.iter().filter(|(_, command)| !command.internal)
+    }
 }
 
 /// A collection with the functions that belong to it.
@@ -215,7 +227,7 @@ impl Manifest {
                     return Err(invalid(format!("nietz.flow: `{shown}` is not a valid name for a command"))
                         .hint("it is one word, which is typed behind the flow's name"));
                 }
-                reader.keep(check_fields(&table, &what, &["summary", "params", "attachments", "reads_only", "run"]));
+                reader.keep(check_fields(&table, &what, COMMAND_FIELDS));
                 if let Some(command) = reader.keep(read_command(reader, &table, &what)) {
                     commands.insert(name, command);
                 }
@@ -439,16 +451,17 @@ fn read_command(reader: &ManifestReader<'_>, table: &Table, what: &str) -> Resul
         }
     }
     check_count(params.len(), what, "params")?;
-    let reads_only = match table.raw_get("reads_only") {
+    let flag = |name: &str| match table.raw_get(name) {
         Ok(LuaValue::Nil) => false,
-        Ok(LuaValue::Boolean(reads_only)) => reads_only,
-        _ => reader.keep(Err(invalid(format!("{what}: reads_only must be true or false")))).unwrap_or_default(),
+        Ok(LuaValue::Boolean(flag)) => flag,
+        _ => reader.keep(Err(invalid(format!("{what}: {name} must be true or false")))).unwrap_or_default(),
     };
+    let (reads_only, internal) = (flag("reads_only"), flag("internal"));
     // What is missing was told, so that the manifest is not used.
     let nothing =
         || reader.lua.create_function(|_, ()| Ok(())).map_err(|error| crate::lua::vm_errors::from_error(&error));
     let run = run.map_or_else(nothing, Ok)?;
-    Ok(FlowCommand { summary: summary.unwrap_or_default(), params, takes_pipe, reads_only, run })
+    Ok(FlowCommand { summary: summary.unwrap_or_default(), params, takes_pipe, reads_only, internal, run })
 }
 
 fn read_settings(reader: &ManifestReader<'_>, table: &Table) -> Result<BTreeMap<String, Setting>> {

@@ -416,9 +416,14 @@ impl<'a> Scheduler<'a> {
     fn deliver(&mut self, id: Id, key: Option<EffectKey>, outcome: Result<Value>) -> Result<()> {
         let finish = self.tasks.get(&id).map_or(outcome_to_nil as OutcomeToLua, |task| task.finish);
         // A child that failed is recorded with what it used, and raises its failure all the same.
-        let raises = outcome.is_err() || outcome.as_ref().is_ok_and(|value| value.get(api::CHILD_FAILURE).is_some());
+        let is_child = outcome.as_ref().is_ok_and(|value| value.get(api::CHILD_FAILURE).is_some());
+        let raises = is_child || outcome.is_err();
         let answer =
             outcome.and_then(|value| finish(&self.vm.lua, &value).map_err(|error| vm_errors::from_error(&error)));
+        // What a child was told that nobody can use is asked again where a call of this run's own would be.
+        if is_child && matches!(&answer, Err(failure) if failure.code == Code::ReplyInvalid) {
+            self.unusable.extend(key);
+        }
         if let Some(task) = self.tasks.get_mut(&id) {
             match (&answer, key) {
                 (Err(failure), Some(key)) if raises => task.failed = Some(TaskFailure::new(vec![key], failure)),

@@ -65,8 +65,10 @@ pub enum Recovery {
 /// Which effects can be replayed from another journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayClass {
-    /// Replies of models, answers of people, time and randomness: a recorded one is also valid in another folder.
+    /// Replies of models, answers of people and servers: a recorded one is also valid in another folder.
     Said,
+    /// Time and randomness.
+    Chance,
     /// Shown messages, which are never replayed but shown again.
     Shown,
     /// The documents of a workspace.

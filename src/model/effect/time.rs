@@ -31,7 +31,7 @@ impl EffectFacts for TimeOp {
     }
 
     fn replay_class(&self) -> ReplayClass {
-        ReplayClass::Said
+        ReplayClass::Chance
     }
 
     fn request(&self) -> Value {

@@ -13,6 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use futures_util::TryStreamExt as _;
 use futures_util::future::poll_fn;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::types::ToSql;
@@ -138,6 +139,11 @@ impl Connection {
     /// As [`Connection::query`]; also tells whether the statement may have been performed more than once.
     pub(super) fn query_again(&self, statement: &str, params: Params<'_>) -> Result<(Vec<Row>, bool)> {
         self.tried(&|live| live.query(statement, params, self.timeout))
+    }
+
+    /// As [`Connection::query`], for many rows: each is taken while the server sends the next ones.
+    pub(super) fn each<T>(&self, statement: &str, params: Params<'_>, take: &dyn Fn(&Row) -> T) -> Result<Vec<T>> {
+        self.tried(&|live| live.each(statement, params, self.timeout, take)).map(|(taken, _)| taken)
     }
 
     /// As [`Connection::query`], for a statement that must not be run again where nobody knows whether it was.
@@ -268,20 +274,44 @@ pub(crate) struct Listening {
 
 impl Live {
     fn query(&self, text: &str, params: Params<'_>, limit: Duration) -> std::result::Result<Vec<Row>, Trouble> {
-        let late = || Trouble::Lost(format!("no answer within {} s", limit.as_secs_f64()));
-        let known = self.statements.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned();
-        let statement = match known {
-            Some(statement) => statement,
-            None => {
-                let made = wait(self.client.prepare(text), limit).ok_or_else(late)?;
-                let made = made.map_err(|error| Trouble::of(&error))?;
-                self.statements.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned(), made.clone());
-                made
-            }
-        };
-        let rows = wait(self.client.query(&statement, params), limit).ok_or_else(late)?;
+        let statement = self.prepared(text, limit)?;
+        let rows = wait(self.client.query(&statement, params), limit).ok_or_else(|| late(limit))?;
         rows.map_err(|error| Trouble::of(&error))
     }
+
+    fn each<T>(
+        &self,
+        text: &str,
+        params: Params<'_>,
+        limit: Duration,
+        take: &dyn Fn(&Row) -> T,
+    ) -> std::result::Result<Vec<T>, Trouble> {
+        let statement = self.prepared(text, limit)?;
+        let work = async {
+            let mut rows = pin!(self.client.query_raw(&statement, params.iter().copied()).await?);
+            let mut taken = Vec::new();
+            while let Some(row) = rows.try_next().await? {
+                taken.push(take(&row));
+            }
+            Ok::<_, tokio_postgres::Error>(taken)
+        };
+        wait(work, limit).ok_or_else(|| late(limit))?.map_err(|error| Trouble::of(&error))
+    }
+
+    fn prepared(&self, text: &str, limit: Duration) -> std::result::Result<Statement, Trouble> {
+        let known = self.statements.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned();
+        if let Some(statement) = known {
+            return Ok(statement);
+        }
+        let made = wait(self.client.prepare(text), limit).ok_or_else(|| late(limit))?;
+        let made = made.map_err(|error| Trouble::of(&error))?;
+        self.statements.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned(), made.clone());
+        Ok(made)
+    }
+}
+
+fn late(limit: Duration) -> Trouble {
+    Trouble::Lost(format!("no answer within {} s", limit.as_secs_f64()))
 }
 
 /// Connects, and lets a thread drive the connection until it ends.

@@ -33,6 +33,8 @@ const MIGRATIONS: &[Migration] = migrations! {
 /// The queue's own script, as its authors have published it, and its version.
 const PGMQ: &str = include_str!("sql/pgmq.sql");
 const PGMQ_VERSION: &str = "1.12.0";
+/// What makes a version of an earlier one, as published, too.
+const UPGRADES: &[(&str, &str, &str)] = &[("1.12.0", "1.13.0", include_str!("sql/pgmq--1.12.0--1.13.0.sql"))];
 /// What is noted at the queue's schema together with its script: one whose row was not written yet is known by it.
 const PGMQ_NOTE: &str = "made by nietz store migrate: pgmq 1.12.0";
 /// The versions of the queue that were tried.
@@ -85,9 +87,7 @@ impl SchemaState {
             return Err(Failure::new(Code::StoreVersion, "it is not known which version of pgmq this server has")
                 .hint("somebody else's script made it: drop the schema pgmq if nothing uses it, then `nietz store migrate`"));
         };
-        let mut parts = version.split('.').map(|part| part.parse::<u64>().unwrap_or_default());
-        let found = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        if TRIED.contains(&found) {
+        if is_tried(version).is_some() {
             return Ok(());
         }
         let [(first, second), (third, fourth)] = TRIED;
@@ -95,6 +95,23 @@ impl SchemaState {
         Err(Failure::new(Code::StoreVersion, message)
             .hint("update nietz, or bring the extension to one of these versions"))
     }
+}
+
+/// Returns a version of the queue as numbers, if it was tried.
+fn is_tried(version: &str) -> Option<(u64, u64, u64)> {
+    let mut parts = version.split('.').map(|part| part.parse::<u64>().ok());
+    let (first, second) = (parts.next()??, parts.next()??);
+    let third = parts.next().flatten().unwrap_or_default();
+    TRIED.contains(&(first, second)).then_some((first, second, third))
+}
+
+/// Returns a script as one transaction, which fails as a whole where this is not so any more: somebody else may have done it since.
+fn once(first: &str, text: &str) -> String {
+    format!(
+        "BEGIN; SELECT pg_advisory_xact_lock(27, 1);
+         DO $check$ BEGIN IF NOT ({first}) THEN RAISE EXCEPTION 'done' USING ERRCODE = '55P03'; END IF; END $check$;
+         {text} COMMIT;"
+    )
 }
 
 impl Server {
@@ -165,14 +182,11 @@ impl Server {
             } else {
                 format!("NOT EXISTS (SELECT FROM nietz.migration WHERE number = {number})")
             };
-            // Somebody else may have done it since; then this fails as a whole, and is looked at again.
-            let script = format!(
-                "BEGIN; SELECT pg_advisory_xact_lock(27, 1);
-                 DO $check$ BEGIN IF NOT ({first}) THEN RAISE EXCEPTION 'done' USING ERRCODE = '55P03'; END IF; END $check$;
-                 {text}
-                 INSERT INTO nietz.migration (number, name, oldest, by) VALUES ({number}, '{name}', {oldest}, '{by}'); COMMIT;"
+            let text = format!(
+                "{text}
+                 INSERT INTO nietz.migration (number, name, oldest, by) VALUES ({number}, '{name}', {oldest}, '{by}');"
             );
-            if let Err(failure) = self.connection.script(&script) {
+            if let Err(failure) = self.connection.script(&once(&first, &text)) {
                 let _ = self.connection.script("ROLLBACK");
                 if self.schema()?.number.is_some_and(|now| now >= *number) {
                     continue;
@@ -188,7 +202,29 @@ impl Server {
                 &[&PGMQ_VERSION, &way],
             )?;
         }
+        self.upgrade_queue(&mut done)?;
         Ok(done)
+    }
+
+    /// Brings a queue that a script has made to the newest version that there is a script for. An extension is its administrator's.
+    fn upgrade_queue(&self, done: &mut Vec<String>) -> Result<()> {
+        for (from, to, text) in UPGRADES {
+            let is_old = |queue: &(String, String)| queue.0 == *from && queue.1 == "script";
+            if !self.schema()?.queue.as_ref().is_some_and(is_old) {
+                continue;
+            }
+            let first = format!("EXISTS (SELECT FROM nietz.engine WHERE name = 'pgmq' AND version = '{from}')");
+            let text = format!("{text}\n; UPDATE nietz.engine SET version = '{to}' WHERE name = 'pgmq';");
+            if let Err(failure) = self.connection.script(&once(&first, &text)) {
+                let _ = self.connection.script("ROLLBACK");
+                if self.schema()?.queue.as_ref().is_some_and(is_old) {
+                    return Err(failure.because(format!("at the script that makes pgmq {to} of {from}")));
+                }
+                continue;
+            }
+            done.push(format!("pgmq {to}"));
+        }
+        Ok(())
     }
 
     /// Makes the queue where it is not there. Returns how it came there, if that is not noted yet.
@@ -199,11 +235,11 @@ impl Server {
         let connection = &self.connection;
         let row = connection.one(
             "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pgmq'),
-                    EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pgmq'), to_regclass('pgmq.meta') IS NOT NULL,
+                    ARRAY(SELECT version FROM pg_available_extension_versions WHERE name = 'pgmq'), to_regclass('pgmq.meta') IS NOT NULL,
                     coalesce(obj_description(to_regnamespace('pgmq'), 'pg_namespace') = $1, false)",
             &[&PGMQ_NOTE],
         )?;
-        let (installed, available, there): (bool, bool, bool) = (row.get(0), row.get(1), row.get(2));
+        let (installed, available, there): (bool, Vec<String>, bool) = (row.get(0), row.get(1), row.get(2));
         if installed {
             return Ok(Some("extension"));
         }
@@ -220,9 +256,11 @@ impl Server {
                 "drop the schema pgmq if nothing uses it, or install the extension pgmq; then `nietz store migrate`",
             ));
         }
-        if available {
-            connection.script("CREATE EXTENSION pgmq")?;
-            done.push("extension pgmq".to_owned());
+        // Versions that nobody has tried are passed over.
+        let tried = available.into_iter().filter_map(|version| is_tried(&version).map(|number| (number, version)));
+        if let Some((_, version)) = tried.max() {
+            connection.script(&format!("CREATE EXTENSION pgmq VERSION '{}'", version.replace('\'', "")))?;
+            done.push(format!("extension pgmq {version}"));
             return Ok(Some("extension"));
         }
         let script = format!(

@@ -13,6 +13,8 @@ pub(crate) const HELD: i32 = 15;
 /// The columns of a run. Times are written here: the server needs as long for that as for all else of a long list.
 const COLUMNS: &str = "id, name, flow, status, claim, worker, summary::text, questions::text, began_by::text, began_as,
     began, waiting_since";
+/// Those that a list of runs shows.
+const LISTED: &str = "id, name, flow, status, summary::text, began_by::text, began_as, began";
 
 /// A run, as the server knows it.
 #[derive(Clone, Debug)]
@@ -33,6 +35,25 @@ pub(crate) struct StoredRun {
     /// ISO 8601, UTC.
     pub(crate) began: String,
     pub(crate) waiting_since: Option<String>,
+}
+
+/// What a list tells of a run, as it came from the server.
+pub(crate) struct ListedRow<'a> {
+    pub(crate) id: i64,
+    pub(crate) name: &'a str,
+    pub(crate) flow: &'a str,
+    pub(crate) status: &'a str,
+    pub(crate) summary: &'a str,
+    pub(crate) began_by: &'a str,
+    pub(crate) began_as: &'a str,
+    began: SystemTime,
+}
+
+impl ListedRow<'_> {
+    /// When it began: ISO 8601, UTC.
+    pub(crate) fn began(&self) -> String {
+        iso(self.began)
+    }
 }
 
 /// A run, and the number under which this process may write its lines.
@@ -105,6 +126,19 @@ fn run(row: &tokio_postgres::Row) -> StoredRun {
     }
 }
 
+fn listed(row: &tokio_postgres::Row) -> ListedRow<'_> {
+    ListedRow {
+        id: row.get(0),
+        name: row.get(1),
+        flow: row.get(2),
+        status: row.get(3),
+        summary: row.get(4),
+        began_by: row.get(5),
+        began_as: row.get(6),
+        began: row.get(7),
+    }
+}
+
 /// Returns a time as ISO 8601, UTC, in whole seconds.
 fn iso(time: SystemTime) -> String {
     DateTime::<Utc>::from(time).format("%Y-%m-%dT%H:%M:%SZ").to_string()
@@ -157,13 +191,15 @@ impl Server {
         Ok(rows.first().map(run))
     }
 
-    /// Returns all runs, oldest first.
-    pub(crate) fn all(&self) -> Result<Vec<StoredRun>> {
+    /// Returns what `take` makes of each run, oldest first, or of the one of this name. It is made while the server sends the next ones.
+    pub(crate) fn listed<T>(&self, name: Option<&str>, take: &dyn Fn(&ListedRow<'_>) -> T) -> Result<Vec<T>> {
         let workspace = self.workspace()?.id;
-        let rows = self
-            .connection
-            .query(&format!("SELECT {COLUMNS} FROM nietz.run WHERE workspace = $1 ORDER BY id"), &[&workspace])?;
-        Ok(rows.iter().map(run).collect())
+        let take = |row: &tokio_postgres::Row| take(&listed(row));
+        let from = format!("SELECT {LISTED} FROM nietz.run WHERE workspace = $1");
+        match name {
+            Some(name) => self.connection.each(&format!("{from} AND name = $2"), &[&workspace, &name], &take),
+            None => self.connection.each(&format!("{from} ORDER BY id"), &[&workspace], &take),
+        }
     }
 
     /// Returns the names of all runs.

@@ -19,7 +19,7 @@ use crate::host::attachments::AttachmentStore;
 use crate::host::ui::mailbox::AnswerStore;
 use crate::model::event::EndStatus;
 use crate::store::postgres::Server;
-use crate::store::postgres::runs::{Claim, StoredRun};
+use crate::store::postgres::runs::{Claim, ListedRow, StoredRun};
 use answers::ServerAnswers;
 use copies::Copies;
 use hold::Hold;
@@ -66,33 +66,50 @@ impl ServerRuns {
         if self.is_given(run) || run.began_by == self.server.workspace()?.me {
             return Ok(Origin::Own);
         }
-        let who = if run.began_as.is_empty() { &run.began_by } else { &run.began_as };
-        Ok(Origin::Foreign(format!("{who} began it")))
+        Ok(Origin::Foreign(format!("{} began it", who(&run.began_by, &run.began_as))))
     }
 
-    fn listed_run(&self, run: StoredRun, tags: &mut super::tags::Tags) -> Result<ListedRun> {
-        let origin = self.origin_of(&run)?;
-        let (summary, failure) = match serde_json::from_str::<RunSummary>(&run.summary) {
-            Ok(summary) => (summary, None),
-            Err(error) => {
-                let message = format!("the store's summary of run {} cannot be read: {error}", run.name);
-                (
-                    RunSummary { flow: run.flow.clone(), started: run.began.clone(), ..RunSummary::default() },
-                    Some(message),
-                )
-            }
-        };
-        let failure = failure.map(|message| Failure::new(Code::StoreVersion, message).hint("a newer nietz wrote it"));
-        Ok(ListedRun {
-            tags: tags.remove(&run.name).unwrap_or_default(),
-            busy: run.status == "running",
-            stored: Some(run.status),
-            began_by: Some(if run.began_as.is_empty() { run.began_by } else { run.began_as }),
-            id: run.name,
-            summary,
-            origin,
-            failure,
-        })
+    /// Returns all runs of the list, or the one of this name.
+    fn list(&self, name: Option<&str>) -> Result<Vec<ListedRun>> {
+        let me = self.server.workspace()?.me.clone();
+        let given = self.process.given.map(|given| given.run);
+        // Without them a list is a list all the same; whoever changes them is told what is wrong with their file.
+        let mut tags = self.tags.read().unwrap_or_default();
+        let mut runs = self.server.listed(name, &|row| {
+            let own = row.began_by == me || given == Some(row.id);
+            listed_run(row, own)
+        })?;
+        if !tags.is_empty() {
+            runs.iter_mut().for_each(|run| run.tags = tags.remove(&run.id).unwrap_or_default());
+        }
+        Ok(runs)
+    }
+}
+
+/// Returns how who began a run is called.
+fn who<'a>(role: &'a str, name: &'a str) -> &'a str {
+    if name.is_empty() { role } else { name }
+}
+
+fn listed_run(row: &ListedRow<'_>, own: bool) -> ListedRun {
+    let who = who(row.began_by, row.began_as);
+    let (summary, failure) = match serde_json::from_str::<RunSummary>(row.summary) {
+        Ok(summary) => (summary, None),
+        Err(error) => {
+            let message = format!("the store's summary of run {} cannot be read: {error}", row.name);
+            let known = RunSummary { flow: row.flow.to_owned(), started: row.began(), ..RunSummary::default() };
+            (known, Some(Failure::new(Code::StoreVersion, message).hint("a newer nietz wrote it")))
+        }
+    };
+    ListedRun {
+        id: row.name.to_owned(),
+        summary,
+        busy: row.status == "running",
+        origin: if own { Origin::Own } else { Origin::Foreign(format!("{who} began it")) },
+        tags: BTreeSet::new(),
+        stored: Some(row.status.to_owned()),
+        began_by: Some(who.to_owned()),
+        failure,
     }
 }
 
@@ -190,21 +207,17 @@ impl RunStore for ServerRuns {
     }
 
     fn all(&self) -> Result<Vec<ListedRun>> {
-        let mut tags = self.tags.read().unwrap_or_default();
-        self.server.all()?.into_iter().map(|run| self.listed_run(run, &mut tags)).collect()
+        self.list(None)
     }
 
     fn listed(&self, ids: Vec<String>) -> Result<Vec<ListedRun>> {
-        let runs: Vec<StoredRun> = match ids.as_slice() {
-            [one] => self.server.find(one)?.into_iter().collect(),
-            _ => {
-                let wanted: HashSet<&String> = ids.iter().collect();
-                self.server.all()?.into_iter().filter(|run| wanted.contains(&run.name)).collect()
-            }
-        };
-        // Without them a list is a list all the same; whoever changes them is told what is wrong with their file.
-        let mut tags = self.tags.read().unwrap_or_default();
-        runs.into_iter().map(|run| self.listed_run(run, &mut tags)).collect()
+        if let [one] = ids.as_slice() {
+            return self.list(Some(one));
+        }
+        let wanted: HashSet<&String> = ids.iter().collect();
+        let mut runs = self.list(None)?;
+        runs.retain(|run| wanted.contains(&run.id));
+        Ok(runs)
     }
 
     fn folder(&self) -> &Path {

@@ -415,6 +415,7 @@ local function write_from_draft(self: app.App, last: agreement.Measure, options:
 	end
 	made = reply.decision
 	mend.settle(self, made, found.holes, reply.holes)
+	app.tell(self, `# The answer as it would go out\n\n{draft.told(reply.memo)}`)
 	-- What the comparison finds in the memo itself goes back once.
 	draft.keep(self, made, mend.once(self, made, reply.memo, NOTHING), found.missed)
 	return { made = made, review = dissent.of_option(self, review, last, made.option) }

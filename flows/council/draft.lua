@@ -237,8 +237,11 @@ function draft.faults(self: app.App, memo: Memo): { document.Fault }
 		add("all", `it says nothing of what was left out when it was asked: {left.text}`)
 	end
 	local their_days, today = known.said(self), app.today(self)
-	-- Where their own days do not fit this clock, theirs count.
-	local is_our_clock = #dates.wrong_weekdays(their_days, today, "") == 0
+	-- Only where days of theirs fit this clock, and would not fit that of another year, it is known of which year they speak.
+	local later = string.gsub(today, "^%d+", function(year): string
+		return tostring((tonumber(year) or 0) + 1)
+	end)
+	local is_our_clock = #dates.wrong_weekdays(their_days, today, "") == 0 and #dates.wrong_weekdays(their_days, later, "") > 0
 	local dated: { string } = if is_our_clock then basis.sections else {}
 	for _, section in dated do
 		for _, one in dates.wrong_weekdays(marked.plain(parts.text[section]), today, their_days) do

@@ -197,8 +197,21 @@ impl Brain {
     /// Writes an answer, or mends it: as the moderator, as a model without a council, or where nobody stands for an option.
     fn memo(&self, request: &Request, properties: &Value) -> Value {
         let has = |name: &str| !properties[name].is_null();
+        let ids = properties["holes"]["items"]["properties"]["id"]["enum"].as_array().cloned().unwrap_or_default();
+        let ids: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
         let mut value = if has("option") {
-            written(properties, request)
+            // What was found in the draft is mended in the memo.
+            let mut value = written(properties, request);
+            let anew = (self.mend)(&request.prompt(), &ids);
+            for name in ["memo", "decision", "title"] {
+                if anew[name].as_str().is_some_and(|text| !text.is_empty()) {
+                    value[name] = anew[name].clone();
+                }
+            }
+            if !ids.is_empty() {
+                value["holes"] = anew["holes"].clone();
+            }
+            value
         } else if has("next_steps") {
             json!({"next_steps": ["Count the outages, Ann, this week"], "decision": "Nobody has counted the outages [P1].",
                    "title": "No decision on billing yet",
@@ -207,8 +220,6 @@ impl Brain {
             json!({"against": "Two people are few.", "memo": "Split it, alone.\n\n## Why\n\nIt halves the outages.",
                    "decision": "Split it, alone.", "title": "Split it?"})
         } else {
-            let ids = properties["holes"]["items"]["properties"]["id"]["enum"].as_array().cloned().unwrap_or_default();
-            let ids: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
             let mut value = (self.mend)(&request.prompt(), &ids);
             for name in ["memo", "decision", "title"] {
                 if value[name].is_null() {

@@ -66,11 +66,20 @@ fn misses(prompt: &str) -> Vec<String> {
     ids.filter(|(place, _)| place % 12 != 11).map(|(_, id)| id).take(24).collect()
 }
 
-/// How it mends a memo: it tells what its reader missed, and a figure that nobody said.
-fn mended(prompt: &str, conversation: &str) -> Value {
-    let (_, out) = conversation.rsplit_once("# The answer as it would go out\n\nTitle: ").expect("a memo");
-    let (_, memo) = out.split_once("\n\n").expect("a title");
-    let (memo, _) = memo.split_once("\n\nI have read all of it.").expect("it ends");
+/// The memo that stands behind a heading of the conversation, up to what ends it.
+fn told<'a>(conversation: &'a str, heading: &str, end: &str) -> Option<&'a str> {
+    let (_, out) = conversation.rsplit_once(heading)?;
+    let (_, memo) = out.split_once("\n\nTitle: ")?.1.split_once("\n\n")?;
+    Some(memo.split_once(end)?.0)
+}
+
+/// What a final memo begins with, and what one that is mended does.
+const DRAFT: (&str, &str) = ("# A first draft of the answer", "\n\nThe debate decides for ");
+const ANSWER: (&str, &str) = ("# The answer as it would go out", "\n\nI have read all of it.");
+
+/// How it writes a memo anew: it tells what its reader missed, and a figure that nobody said.
+fn mended(prompt: &str, conversation: &str, (heading, end): (&str, &str)) -> Value {
+    let memo = told(conversation, heading, end).expect("a memo");
     let missed = Regex::new(r"(?m)^- (?:\[(U\d+)\] )?(.*)$").expect("it is one");
     let (_, listed) = prompt.split_once("misses in it.").unwrap_or_default();
     let (listed, _) = listed.split_once("\n\nFound by").unwrap_or((listed, ""));
@@ -127,7 +136,15 @@ fn reply(request: &Request) -> Value {
     } else if has("stumbles") {
         return json!({"misses": misses(&request.prompt()), "stumbles": []});
     } else if has("memo") && !has("against") {
-        return mended(&request.prompt(), &conversation);
+        return mended(&request.prompt(), &conversation, ANSWER);
+    } else if has("memo") && has("option") && conversation.contains(DRAFT.0) {
+        let mut value = written(&schema["properties"], &conversation);
+        let anew = mended(&request.prompt(), &conversation, DRAFT);
+        value["memo"] = anew["memo"].clone();
+        if has("holes") {
+            value["holes"] = anew["holes"].clone();
+        }
+        return value;
     }
     let facts = read(&conversation);
     let number = request.number;

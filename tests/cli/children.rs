@@ -366,3 +366,48 @@ fn a_run_of_another_is_not_taken_for_its_child() {
     let latest = env.nietz(["resume", "--json"]).go();
     assert_eq!(latest.events().first().map(|event| event["run"].clone()), Some(json!(RUN)), "{latest:?}");
 }
+
+/// Asks two voices, each in a run of its own, and goes on without one whose reply cannot be used.
+const VOICES: &str = r#"
+local llm = require("@nietz/llm")
+local nietz = require("@nietz")
+local task = require("@nietz/task")
+local shape = { type = "object", required = { "said" }, properties = { said = { type = "string" } } }
+return nietz.flow {
+  name = "voices", summary = "Two voices", host_api = 2, permissions = { llm = true },
+  commands = { voice = { summary = "One of them", internal = true, params = { who = { type = "string", required = true } },
+    run = function(ctx) return llm.chat({ prompt = "You are " .. ctx.params.who, schema = shape }).value.said end } },
+  run = function()
+    local heard = {}
+    for _, who in { "ann", "bob" } do
+      local ok, child = pcall(task.spawn, "voices voice", { who = who })
+      table.insert(heard, if ok then child.result else child.code)
+    end
+    return heard
+  end,
+}
+"#;
+
+#[test]
+fn a_fork_asks_a_child_again_whose_reply_nobody_could_use_and_no_other() {
+    let server = ModelServer::start(|request| match request.body.to_string().contains("You are bob") {
+        // Later it is another one.
+        true if request.number < 20 => Response::text("I would rather not."),
+        _ => Response::text("{\"said\": \"tea\"}"),
+    });
+    let env = Env::with(&server).flow("voices", VOICES);
+    assert_eq!(env.run(["voices"]).go().result(), json!(["tea", "reply-invalid"]));
+    let fork = |run: &str| {
+        let before = server.requests().len();
+        let result = env.nietz(["fork", RUN, "--json"]).var("NIETZ_RUN", run).go().result();
+        let asked: Vec<String> = server.requests()[before..].iter().map(|request| request.body.to_string()).collect();
+        assert!(!asked.is_empty() && asked.iter().all(|body| body.contains("You are bob")), "{asked:?}");
+        result
+    };
+    let mut number = 2;
+    while server.requests().len() < 20 {
+        fork(&format!("r{number}"));
+        number += 1;
+    }
+    assert_eq!(fork("last"), json!(["tea", "tea"]));
+}

@@ -83,7 +83,7 @@ fn a_machine_without_the_pack_leaves_it_to_others_and_says_what_it_lacks() {
     assert_eq!(worked(&team, &lacks, "r1"), "stuck");
     let inbox = has.nietz(["inbox"]).go().exits(0).stdout;
     assert!(inbox.contains("retro") && inbox.contains("nietz pack add --locked"), "what to do: {inbox}");
-    lacks.nietz(["pack", "add", "--locked", "--yes"]).go().exits(0);
+    lacks.nietz(["pack", "add", "--locked"]).go().exits(0);
     has.nietz(["resume", "r1", "--queue"]).go().exits(0);
     assert_eq!(worked(&team, &lacks, "r1"), "done");
     lacks.nietz(["verify", "r1"]).go().exits(0);

@@ -241,6 +241,7 @@ return nietz.flow({
 		seat = {
 			summary = "Speaks once for one member, in a run of its own: what --spread begins",
 			params = seat.PARAMS,
+			internal = true,
 			run = seat.run,
 		},
 		worth = {

@@ -296,9 +296,13 @@ end
 
 --- Has a member asked in a run of its own.
 local function ask_apart(self: App, request: ModelRequest, persona: personas.Persona, turn: spread.Turn): (Values, Made)
+	-- The case is the same in a fork, which is another run.
+	local doc = table.clone(self.doc)
+	doc.metadata = table.clone(self.doc.metadata)
+	doc.metadata.correlationId = nil
 	local said = spread.ask(persona.slug, self.models[persona.slug], {
 		turn = turn,
-		doc = self.doc,
+		doc = doc,
 		limit = self.limit,
 		seats = list.map(self.seats, function(seat): string
 			return seat.slug

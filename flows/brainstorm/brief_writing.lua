@@ -9,12 +9,16 @@ local clock = require("@nietz/clock")
 local document = require("../common/document")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
+local marked = require("../common/marked")
 local notebook = require("./notebook")
 local session = require("./session")
 local shape = require("../common/shape")
+local similarity = require("../common/similarity")
 
 local brief_writing = {}
 
+--- How many of the words of an entry a brief has that tells it without its mark.
+local TOLD = 0.7
 --- The most words of a brief, and letters of its title.
 local WORDS, TITLE = 1800, 100
 
@@ -237,8 +241,10 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 	end
 	local better, left = corrected(self, value, basis, exchange)
 	local made: document.Document = document.clean(better, basis)
+	local told = marked.plain(document.whole(made, basis.sections))
 	local untold = list.filter(document.untold(made, basis), function(source): boolean
-		return table.find(left, source) == nil
+		local is_told = similarity.shared_words(source.words, told) >= TOLD * #similarity.words(source.words)
+		return not is_told and table.find(left, source) == nil
 	end)
 	place(
 		self,

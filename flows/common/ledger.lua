@@ -354,16 +354,30 @@ end
 --- Words behind whose dot no sentence ends.
 local SHORTENED = { "e.g", "i.e", "approx", "incl", "mr", "mrs", "dr", "no", "vs", "ca", "max", "min", "resp", "etc", "p.ex", "env" }
 
---- Returns the sentences of a text. Neither a comma nor a semicolon ends one, nor the dot of a number or of a short word.
+--- What stands before the day of a month where that has a dot: "am Montag den 12. Januar".
+local BEFORE_DAYS = { "den", "dem", "am", "der", "vom", "zum", "bis", "ab", "seit", "und", "oder", "ca" }
+
+--- Whether what looks like the end of a sentence is none: the dot of a day, and dots that trail off in the middle of it.
+local function goes_on(before: string?, word: string, behind: string?): boolean
+	local is_day = string.find(word, "^%d%d?%.$") ~= nil and before ~= nil
+	if is_day and (table.find(BEFORE_DAYS, text.fold(before :: string)) ~= nil or string.find(before :: string, "^%d%d?%.$") ~= nil) then
+		return true
+	end
+	local trails = string.find(word, "%.%.%.$") ~= nil or string.find(word, "\226\128\166$") ~= nil
+	return trails and behind ~= nil and string.find(behind, "^%l") ~= nil
+end
+
+--- Returns the sentences of a text. Neither a comma nor a semicolon ends one, nor the dot of a number, of a day or of a short word.
 function ledger.sentences(value: string): { string }
 	local found: { string } = {}
 	for _, line in text.lines(value) do
 		local open = ""
-		for _, word in string.split((string.gsub(text.trim(line), "%s+", " ")), " ") do
+		local words = string.split((string.gsub(text.trim(line), "%s+", " ")), " ")
+		for at, word in words do
 			open = if open == "" then word else `{open} {word}`
 			local stem = string.match(word, "^[%(%[\"']*(.-)%.$")
 			local short = stem ~= nil and table.find(SHORTENED, text.fold(stem)) ~= nil
-			if text.search(word, "[.!?…][\"')\\]”»]*$") ~= nil and not short then
+			if text.search(word, "[.!?…][\"')\\]”»]*$") ~= nil and not short and not goes_on(words[at - 1], word, words[at + 1]) then
 				table.insert(found, open)
 				open = ""
 			end

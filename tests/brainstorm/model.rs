@@ -100,7 +100,7 @@ impl Brain {
         let quote = |index: usize| said.get(index).cloned().unwrap_or_default();
         let mut value = json!({"said": [{"quote": quote(0), "kind": "idea", "text": "Orders stay in our own ledger"}],
             "decided": [{"quote": quote(0), "text": "Orders stay in our ledger", "why": "", "rejected": ""}],
-            "planned": [], "revoked": [], "nothing": []});
+            "planned": [], "revoked": [], "private": [], "nothing": []});
         for (index, axis) in ["clarity", "depth", "coverage", "decisions", "action"].iter().enumerate() {
             if !properties[*axis].is_null() {
                 value[*axis] = json!({"evidence": quote(index), "score": self.claims});
@@ -175,9 +175,17 @@ fn draft(request: &Request) -> Value {
         "table": format!("| In short | |\n|---|---|\n| Where | our ledger {from} |")})
 }
 
-/// The names of the sections of a brief that a schema wants.
+/// The names of the sections of a brief that a schema wants, its title included.
 pub(super) fn sections(properties: &Value) -> Vec<String> {
-    properties.as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default()
+    let names = properties.as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default();
+    Vec::into_iter(names).filter(|name: &String| name != "headings").collect()
+}
+
+/// The headings of a brief whose writer speaks the language of the program around it, where it may give any.
+pub(super) fn no_headings(value: &mut Value, properties: &Value) {
+    if !properties["headings"].is_null() {
+        value["headings"] = json!([]);
+    }
 }
 
 /// No changes to a brief.
@@ -192,6 +200,7 @@ pub(super) fn no_changes(properties: &Value) -> Value {
 fn with_sections(mut value: Value, properties: &Value) -> Value {
     let wanted = sections(properties);
     value.as_object_mut().expect("an object").retain(|name, _| wanted.contains(name));
+    no_headings(&mut value, properties);
     value
 }
 

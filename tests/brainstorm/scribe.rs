@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::model::sections;
+use super::model::{no_headings, sections};
 use super::table::{last_words, read, task};
 use crate::support::model_server::Request;
 
@@ -294,7 +294,7 @@ fn minutes(request: &Request, prompt: &str) -> Value {
             said.push(json!({"quote": quote, "kind": kind(quote), "text": text}));
         }
     }
-    json!({"said": said, "decided": decided, "planned": [], "revoked": revoked, "nothing": nothing})
+    json!({"said": said, "decided": decided, "planned": [], "revoked": revoked, "private": [], "nothing": nothing})
 }
 
 /// In which section of a brief an entry of a kind is told.
@@ -340,6 +340,7 @@ fn brief(properties: &Value, prompt: &str) -> Value {
     }
     value["lead"] = value["problem"].clone();
     value["title"] = json!("What is to be made");
+    no_headings(&mut value, properties);
     value
 }
 

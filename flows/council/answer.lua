@@ -285,11 +285,12 @@ local function write_undecided(self: app.App): Written?
 	return { decision = none, holes = {} }
 end
 
---- What is found in a draft: by who has read it, and by comparing it with what was said.
-type Held = mend.Findings & { drafted: boolean, faults: { document.Fault } }
+--- What is found in a draft: by who has read it, and by comparing it with what was said. `least` is how many words a memo that is no
+--- patch has.
+type Held = mend.Findings & { drafted: boolean, faults: { document.Fault }, least: number }
 
 --- Nothing is found where there is no draft.
-local NOTHING: Held = { drafted = false, holes = {}, stumbles = {}, missed = {}, reports = {}, faults = {} }
+local NOTHING: Held = { drafted = false, least = 0, holes = {}, stumbles = {}, missed = {}, reports = {}, faults = {} }
 
 --- Writes down what was decided, or nil where the moderator's reply cannot be used.
 local function write_decision(self: app.App, options: { string }, held: Held): Written?
@@ -324,7 +325,7 @@ local function write_decision(self: app.App, options: { string }, held: Held): W
 	local value, made = ask_moderator(self, "answer", vars, function(_, ids)
 		return if is_large then memo_schema(self, options, mend.ids(held.holes)) else decision_schema(self, ids, options)
 	end, function(value: app.Values): string?
-		return if is_large then nil else rejection_fault(self, value)
+		return if is_large then mend.patch_fault(value.memo, held.least) else rejection_fault(self, value)
 	end)
 	if value == nil then
 		return nil
@@ -388,42 +389,8 @@ local function findings_of(self: app.App, review: dissent.Review, read: reader.R
 	}
 end
 
---- Writes the answer of a large mind, and nil where its replies cannot be used: one who heard nobody drafts it, and the debate, the
---- reviewers and the first reader of the draft are what the moderator makes of it.
-local function write_from_draft(self: app.App, last: agreement.Measure, options: { string }): Answered?
-	local first = plain.memo(self)
-	if first == nil then
-		return nil
-	end
-	local decided = `The debate decides for {options[1]} ("{app.option_name(self, options[1])}").`
-	app.tell(self, `# A first draft of the answer, by one who has heard none of you\n\n{draft.told(first)}\n\n{decided}`)
-	local made: session.Decision = { decision = { text = first.decision, from = json.array({}) }, option = options[1] }
-	local review, read = hear(self, last, made, first)
-	local found = findings_of(self, review, read)
-	local faults = draft.faults(self, first)
-	mend.tell(self, found, #faults)
-	local reply = write_decision(self, options, {
-		drafted = true,
-		holes = found.holes,
-		stumbles = found.stumbles,
-		missed = found.missed,
-		reports = found.reports,
-		faults = faults,
-	})
-	if reply == nil or reply.memo == nil then
-		return nil
-	end
-	made = reply.decision
-	mend.settle(self, made, found.holes, reply.holes)
-	app.tell(self, `# The answer as it would go out\n\n{draft.told(reply.memo)}`)
-	-- What the comparison finds in the memo itself goes back once.
-	draft.keep(self, made, mend.once(self, made, reply.memo, NOTHING), found.missed)
-	return { made = made, review = dissent.of_option(self, review, last, made.option) }
-end
-
---- Returns the answer where nobody drafted it: of a small mind, where nobody stands for an option, and where no reply can be used.
-local function write_alone(self: app.App, last: agreement.Measure, options: { string }): Answered
-	local reply: Written? = if #options == 0 then write_undecided(self) else write_decision(self, options, NOTHING)
+--- Returns the answer that a reply makes that nobody has read yet; one that is composed where no reply can be used.
+local function answer_of(self: app.App, last: agreement.Measure, options: { string }, reply: Written?): Answered
 	local made: session.Decision = if reply ~= nil
 		then reply.decision
 		elseif #options == 0 then composed.undecided(self)
@@ -443,6 +410,45 @@ local function write_alone(self: app.App, last: agreement.Measure, options: { st
 		mend.leave_open(made, review.holes)
 	end
 	return { made = made, review = review }
+end
+
+--- Writes the answer where nobody drafts it: of a small mind, and where nobody stands for an option.
+local function write_alone(self: app.App, last: agreement.Measure, options: { string }): Answered
+	return answer_of(self, last, options, if #options == 0 then write_undecided(self) else write_decision(self, options, NOTHING))
+end
+
+--- Writes the answer of a large mind, and nil where nobody drafts it: one who heard nobody does, and with the debate, the reviewers and
+--- the first reader of the draft the moderator makes the answer of it.
+local function write_from_draft(self: app.App, last: agreement.Measure, options: { string }): Answered?
+	local first = plain.memo(self)
+	if first == nil then
+		return nil
+	end
+	local decided = `The debate decides for {options[1]} ("{app.option_name(self, options[1])}").`
+	app.tell(self, `# A first draft of the answer, by one who has heard none of you\n\n{draft.told(first)}\n\n{decided}`)
+	local made: session.Decision = { decision = { text = first.decision, from = json.array({}) }, option = options[1] }
+	local review, read = hear(self, last, made, first)
+	local found = findings_of(self, review, read)
+	local faults = draft.faults(self, first)
+	mend.tell(self, found, #faults)
+	local reply = write_decision(self, options, {
+		drafted = true,
+		holes = found.holes,
+		stumbles = found.stumbles,
+		missed = found.missed,
+		reports = found.reports,
+		faults = faults,
+		least = mend.WHOLE * marked.length(first.text),
+	})
+	if reply == nil or reply.memo == nil then
+		return answer_of(self, last, options, nil)
+	end
+	made = reply.decision
+	mend.settle(self, made, found.holes, reply.holes)
+	app.tell(self, `# The answer as it would go out\n\n{draft.told(reply.memo)}`)
+	-- What the comparison finds in the memo itself goes back once.
+	draft.keep(self, made, mend.once(self, made, reply.memo, NOTHING), found.missed)
+	return { made = made, review = dissent.of_option(self, review, last, made.option) }
 end
 
 --- Sums up the debate and records the answer as a proposal. Where the moderator's reply cannot be used, the answer is composed

@@ -283,7 +283,8 @@ local function cleaned(self: app.App, memo: Memo): (string, { session.Figure })
 			return figures.of(written)[1].value >= GREAT
 		end)
 		-- A row is a part of what its table says as a whole, and what works something out shows how.
-		local works_out = text.search(one.unit.text, "[0-9] *[×*/+−=] *[0-9]") ~= nil
+		local has_sum = text.search(one.unit.text, "[0-9] *[×*/+−=] *[0-9]") ~= nil
+		local works_out = has_sum and #figures.wrong_sums(one.unit.text) == 0
 		if not one.unit.is_row and (#one.stale > 0 or (is_great and #one.unit.cites == 0 and not works_out)) then
 			parts.text[one.section] = marked.without(parts.text[one.section], one.unit)
 			continue

@@ -22,7 +22,7 @@ export type Found = { name: string, turnId: string, text: string }
 export type Stumble = { words: string, why: string }
 
 --- A reply with fewer words than this part of the memo's is a patch, and no memo.
-local WHOLE = 0.5
+mend.WHOLE = 0.5
 
 --- What a memo is written or mended by. `reports` is what who would still decide otherwise says, in one text each.
 export type Findings = {
@@ -123,6 +123,11 @@ function mend.settle(self: app.App, made: session.Decision, holes: { Found }, re
 	made.holes = if #answered > 0 then answered else nil
 end
 
+--- Returns what is wrong with a memo that is only a patch of one, or nil.
+function mend.patch_fault(memo: string, least: number): string?
+	return if marked.length(memo) < least then "memo: the whole memo, from its first sentence to its last" else nil
+end
+
 --- Returns a memo that was written anew where there is anything to mend.
 function mend.once(self: app.App, made: session.Decision, memo: draft.Memo, found: Findings): draft.Memo
 	local faults = draft.faults(self, memo)
@@ -132,7 +137,7 @@ function mend.once(self: app.App, made: session.Decision, memo: draft.Memo, foun
 	end
 	local ids = mend.ids(holes)
 	tell_what(self, #missed, #faults + #stumbles, holes)
-	local least = WHOLE * marked.length(memo.text)
+	local least = mend.WHOLE * marked.length(memo.text)
 	local value = app.ask_model(self, {
 		prompt = "mend",
 		vars = {
@@ -145,8 +150,7 @@ function mend.once(self: app.App, made: session.Decision, memo: draft.Memo, foun
 		},
 		schema = schema(ids),
 		check = function(value: app.Values): string?
-			local is_part = value.memo ~= "" and marked.length(value.memo) < least
-			return if is_part then "memo: the whole memo, from its first sentence to its last; empty if it stays as it is" else nil
+			return if value.memo == "" then nil else mend.patch_fault(value.memo, least)
 		end,
 		persona = self.moderator,
 		label = self.t("label.mend"),

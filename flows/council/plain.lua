@@ -7,6 +7,7 @@ local ask = require("../common/ask")
 local conversation = require("./conversation")
 local dialogue = require("./dialogue")
 local draft = require("./draft")
+local known = require("./known")
 local llm = require("@nietz/llm")
 local screens = require("./screens")
 local shape = require("../common/shape")
@@ -62,9 +63,13 @@ end
 
 --- Returns the memo of one who has heard nobody, with which a council's answer begins; nil where no reply can be used.
 function plain.memo(self: app.App): draft.Memo?
+	local parts = { conversation.case(self) }
+	for _, words in known.taken_back(self) do
+		table.insert(parts, `They hold no longer: {words}`)
+	end
 	local value = app.ask_model(self, {
 		prompt = "plain",
-		vars = { case = conversation.case(self), least = draft.LEAST_WORDS, words = draft.WORDS },
+		vars = { case = table.concat(parts, "\n\n"), least = draft.LEAST_WORDS, words = draft.WORDS },
 		schema = answer_schema(false),
 		label = self.t("label.draft"),
 		purpose = "council",

@@ -44,15 +44,15 @@ pub(super) fn completions(args: &CompletionsArgs) -> Result<Exit> {
 /// The parts of each page that all have: the heading of a page of the reference, and how manuals call it.
 const PARTS: [(&str, &str); 3] = [("Exit codes", "EXIT STATUS"), ("Variables", "ENVIRONMENT"), ("Files", "FILES")];
 
-pub(super) fn man(machine: &Machine, args: &ManArgs, command: Command) -> Result<Exit> {
+/// Writes the pages of a command line. `whole` is the same with all that it says, which the generator builds by itself.
+pub(super) fn man(machine: &Machine, args: &ManArgs, command: Command, whole: &Command) -> Result<Exit> {
     let folder = machine.typed_path(&args.folder);
     let wrong = |error: std::io::Error| Failure::io(&folder, "write", &error);
     std::fs::create_dir_all(&folder).map_err(|error| Failure::io(&folder, "create", &error))?;
     let flows = bundled_flows(machine)?;
-    let command = command.mut_subcommand("run", |run| {
-        let about = run.get_about().cloned().unwrap_or_default();
-        action::command("nietz run", "FLOW").about(about).subcommands(flows)
-    });
+    let about = whole.find_subcommand("run").and_then(Command::get_about).cloned().unwrap_or_default();
+    let command =
+        command.mut_subcommand("run", |_| action::command("nietz run", "FLOW").about(about).subcommands(flows));
     let (_, reference) = docs::PAGES.iter().find(|(name, _)| *name == "commands").expect("it is one of the pages");
     let parts: String = PARTS.iter().map(|(heading, name)| part(reference, heading, name)).collect();
     // The pages are generated elsewhere first, because clap_mangen would follow links in the target folder.

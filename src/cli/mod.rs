@@ -302,7 +302,7 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Verb::Types(args) => types::run(&machine, &args),
         Verb::Docs(args) => docs::run(&machine, &args),
         Verb::Completions(args) => generate::completions(&args),
-        Verb::Man(args) => generate::man(&machine, &args, whole_command()),
+        Verb::Man(args) => generate::man(&machine, &args, Cli::command(), &whole_command()),
         Verb::Eject(args) => eject::run(&machine, &args),
         Verb::Flows(args) => flows::run(&machine, &args),
         Verb::Models(args) => models::run(&machine, &args),

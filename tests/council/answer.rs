@@ -101,7 +101,8 @@ fn reviewers_read_the_whole_memo_and_a_hole_is_mended_kept_open_or_refused_with_
         json!({"memo": named, "holes": [{"id": "H1", "how": "mended", "why": ""}]})
     });
     let reviewed = &table.prompts("hole: the one thing")[0];
-    for part in ["Title: Billing on its own?\n\nSplit billing out, behind contract tests [P", "\n## What you do\n"] {
+    let draft = "# A first draft of the answer, by one who has heard none of you\n\nTitle: Split it?\n\nSplit it, alone.\n\n## Why\n";
+    for part in [draft, "\nThe debate decides for A (\"Split now\")."] {
         assert!(whole(reviewed).contains(part), "{part}: {}", whole(reviewed));
     }
     assert!(answer.contains("| Name who is called at night | Ann *(suggested)* | today |"), "{answer}");
@@ -133,11 +134,12 @@ fn reviewers_read_the_whole_memo_and_a_hole_is_mended_kept_open_or_refused_with_
 
 #[test]
 fn a_reply_that_has_only_a_part_of_the_memo_is_asked_for_as_a_whole() {
-    let (table, _, answer) = mended(
-        "",
-        HOLE,
-        |_, _| json!({"memo": "Name who is called at night.", "holes": [{"id": "H1", "how": "mended", "why": ""}]}),
-    );
+    let (table, _, answer) = mended("", HOLE, |prompt, _| {
+        let part = "Name who is called at night.";
+        let whole = format!("{}\n\nIt saves 71,350 in all.", memo("P1"));
+        let text = if prompt.contains("Write it anew, whole") { part } else { &whole };
+        json!({"memo": text, "holes": [{"id": "H1", "how": "mended", "why": ""}]})
+    });
     assert!(!table.reads("memo: the whole memo, from its first sentence to its last").is_empty());
     assert!(answer.contains("## What speaks against it"), "what was there stays: {answer}");
 }
@@ -156,7 +158,7 @@ fn what_its_reader_misses_is_worked_in_and_what_is_told_nowhere_stands_in_the_se
     let table = Table::large(Brain { stand: stuck, misses, mend, ..Brain::default() });
     let ended = table.hold(&["--no-pause", "--cycles", "2", "--context", context], &[]);
     let session = ended.result();
-    assert_eq!(table.prompts("others have read it before it goes out").len(), 1);
+    assert_eq!(table.prompts("Write the memo that goes out").len(), 1);
     let answer = session["finalAnswer"].as_str().expect("an answer");
     assert!(answer.contains("Ann owns the ledger of 40,000 rows.") && !answer.contains("lost"), "{answer}");
     let left = list(&session["metadata"]["decision"]["leftOut"]);
@@ -180,7 +182,7 @@ fn a_reader_says_where_it_stumbles_and_the_memo_is_written_anew() {
     let (table, session, answer) = held(brain, "");
     assert!(answer.starts_with("# Billing alone?\n\nSplit billing out") && answer.contains("April"), "{answer}");
     assert_eq!(session["metadata"]["decision"]["title"], "Billing alone?");
-    assert!(whole(&table.prompts("stumbles: where they would stumble")[0]).contains("# The answer as it would go out"));
+    assert!(whole(&table.prompts("stumbles: where they would stumble")[0]).contains("# A first draft of the answer"));
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn to_mend(table: &Table) -> String {
 #[test]
 fn sums_days_and_times_that_follow_are_none_of_the_hosts_business_and_others_go_back_once() {
     let brain = Brain { stand: stuck, mend: nothing_mended, ..Brain::default() };
-    let context = "The fee is 1,600 a month. We meet every second Saturday, next on 10 January. It closes at 22:30. \
+    let context = "The fee is 1,600 a month. We meet every second Saturday, next on Saturday 10 January. It closes at 22:30. \
                    64 people pay 4.80 each. They charge 3p a page for 40,000 pages.";
     let (table, _) = answered(
         brain,

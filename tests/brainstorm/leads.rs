@@ -77,7 +77,7 @@ fn sums_and_days_counted_in_weeks_are_sources_and_a_figure_without_one_goes_with
 
 #[test]
 fn a_brief_over_its_length_and_a_mark_of_nothing_go_back_once() {
-    let table = writing(|| json!({"goals": "It is so and so on. ".repeat(300), "scope": "- All of it [99]"}));
+    let table = writing(|| json!({"goals": "It is so and so on. ".repeat(400), "scope": "- All of it [99]"}));
     table.begin(&[FULL, "", "", "finish"]).exits(0);
     let wrong = corrections(&table);
     assert_eq!(wrong.len(), 1);

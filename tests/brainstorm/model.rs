@@ -142,7 +142,7 @@ pub(super) fn sentences(request: &Request) -> Vec<String> {
 fn draft(request: &Request) -> Value {
     let task = task(request);
     let found = |pattern: &str| regex::Regex::new(pattern).expect("a regular expression");
-    let first = found(r"names and dates: (\d+)").captures(&task).map(|held| format!("[{}]", &held[1]));
+    let first = found(r"Each of these is told: (\d+)").captures(&task).map(|held| format!("[{}]", &held[1]));
     let from = first.unwrap_or_default();
     let mut risks: Vec<String> = found(r"(?m)^- (.*) \(probability \d, impact \d\): (.*)$")
         .captures_iter(&task)

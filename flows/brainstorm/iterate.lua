@@ -86,11 +86,6 @@ end
 local function begin_questions(self: app.App, again: boolean)
 	-- A small mind is a slow one, too: its first question comes alone, and so at once.
 	local limit = self.options.questions
-	local begun = #self.doc.session.history
-	if self.mind == "small" and limit > 1 and begun < 2 then
-		-- What the first iteration has less, the second has more.
-		limit = if begun == 0 then 1 else 2 * limit - 1
-	end
 	local answered = if again then #session.open_iteration(self.doc).responses else 0
 	local found = questions.next(self, math.max(1, limit - answered), not again)
 	local wanted: { string } = {}

@@ -207,7 +207,10 @@ fn work(arguments: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> Exi
         Ok(cli) => cli,
         Err(error) => {
             // What all verbs are for is told where somebody asks, or errs.
-            let error = whole_command().try_get_matches_from(&arguments).err().unwrap_or(error);
+            let error = match error.kind() {
+                clap::error::ErrorKind::DisplayVersion => error,
+                _ => whole_command().try_get_matches_from(&arguments).err().unwrap_or(error),
+            };
             let machine = environment.and_then(|environment| Machine::unconfigured(None, environment, redactor, None));
             if let Some(failure) = machine.ok().and_then(|machine| early::flow_as_verb(&error, &arguments, &machine)) {
                 return failed(&failure);

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 const SCRIPT: &str = r#"
 let names = ["architect", "security", "product", "tester"];
 let said = "How should a checkout survive a payment outage?";
-for call in 0..args.calls {
-  let name = names[call % 4];
+for at in 0..args.calls {
+  let name = names[at % 4];
   let reply = agent(said, #{ label: name });
   said += "\n" + name + ": " + reply.output;
 }

@@ -201,9 +201,13 @@ function brief_sections.of(self: app.App, brief: Brief): app.Vars
 	local s = self.doc.session
 	local own = self.doc.nietz
 	local labels: { [string]: any } = table.clone(lang.data(self.lang, "brief"))
-	local headings: { [string]: string } = brief.headings or {}
-	for name, heading in headings do
-		labels[name] = heading
+	local parts: { { heading: string, text: string } } = {}
+	for _, part in brief.parts or {} :: { { of: string, heading: string } } do
+		labels[if part.of == "steps" then "next" else part.of] = part.heading
+		local markdown = brief.sections[part.of] or ""
+		if markdown ~= "" then
+			table.insert(parts, { heading = part.heading, text = markdown })
+		end
 	end
 	local vars: app.Vars = {
 		l = labels,
@@ -218,6 +222,7 @@ function brief_sections.of(self: app.App, brief: Brief): app.Vars
 		}),
 		findings = findings_of(self, brief),
 		sources = if own.about then own.about.files else {},
+		parts = parts,
 	}
 	for _, names in { brief_document.WRITTEN, { "facts", "ideas" } } do
 		for _, name in names do

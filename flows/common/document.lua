@@ -8,6 +8,7 @@ local figures = require("./figures")
 local ledger = require("./ledger")
 local list = require("./list")
 local marked = require("./marked")
+local number_words = require("./number_words")
 local similarity = require("./similarity")
 local text = require("@nietz/text")
 
@@ -253,6 +254,7 @@ local function allowed(made: Document, basis: Basis): { figures.Figure }
 		end
 	end
 	take(figures.in_words(said))
+	take(number_words.of(said))
 	if basis.follows then
 		take(figures.multiples(all))
 	end

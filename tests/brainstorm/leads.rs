@@ -11,14 +11,26 @@ use crate::support::model_server::{ModelServer, Request, Response};
 fn writing(sections: fn() -> Value) -> Table {
     let server = ModelServer::start(move |request| {
         let mut value = Brain::default().reply(request);
-        if !value["lead"].is_null() && !value["stories"].is_null() {
-            for (name, part) in sections().as_object().expect("sections") {
-                value[name] = part.clone();
+        if !value["parts"].is_null() {
+            for (of, text) in sections().as_object().expect("sections") {
+                with_part(&mut value, of, text);
             }
         }
         Response::text(value.to_string())
     });
     Table { env: Env::with(&server), server }
+}
+
+/// Puts a text in place of a part of a brief, or behind all of them.
+fn with_part(value: &mut Value, of: &str, text: &Value) {
+    let parts = value["parts"].as_array_mut().expect("parts");
+    let heading = match of {
+        "steps" => "Next steps, in this order",
+        "open" => "Open questions",
+        other => other,
+    };
+    parts.retain(|part| part["of"] != of);
+    parts.push(json!({"of": of, "heading": heading, "text": text}));
 }
 
 fn brief(table: &Table) -> String {
@@ -42,7 +54,7 @@ fn a_brief_is_shown_as_it_was_written_without_its_marks_and_what_it_rests_on_is_
     for part in [
         "## Next steps, in this order\n\n| What | Who | By |\n|---|---|---|\n| Ask the bank | Zoe *(suggested)* | Friday *(suggested)* |\n",
         "## Open questions\n\n- **Who pays?** Whoever signs first.\n",
-        "\n**Keep orders in the ledger.**\n\n| In short | |\n",
+        "\nKeep orders in the ledger.\n\n## Problem\n",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
@@ -51,7 +63,7 @@ fn a_brief_is_shown_as_it_was_written_without_its_marks_and_what_it_rests_on_is_
         rests.as_array().expect("a list").iter().filter(|rest| rest["section"] == section).cloned().collect::<Vec<_>>()
     };
     assert_eq!(of("open")[0]["from"], json!([1, 2]), "{rests}");
-    for section in ["lead", "table", "steps"] {
+    for section in ["lead", "steps"] {
         assert_eq!(of(section)[0]["from"], json!([1]), "{rests}");
     }
     let journal = table.env.read(&format!("docs/briefs/{SLUG}/journal-2026-01-09.md"));
@@ -62,7 +74,7 @@ fn a_brief_is_shown_as_it_was_written_without_its_marks_and_what_it_rests_on_is_
 fn sums_and_days_counted_in_weeks_are_sources_and_a_figure_without_one_goes_with_its_sentence() {
     let table = writing(|| {
         json!({"goals": "We write 24 mails (2 × 12) by 23 January. There are 777 of them. We begin in 2027.",
-               "sinks": "- Of these 24 mails none is written."})
+               "other": "- Of these 24 mails none is written."})
     });
     let lines = ["Orders wait two days from 9 January on. We write 12 mails.", "", "", "finish"];
     table.begin(&lines).exits(0);
@@ -72,7 +84,7 @@ fn sums_and_days_counted_in_weeks_are_sources_and_a_figure_without_one_goes_with
     let wrong = corrections(&table);
     assert_eq!(wrong.len(), 1);
     assert!(wrong[0].contains("- goals: 777 is in nothing that holds"), "{}", wrong[0]);
-    assert!(!wrong[0].contains("- sinks"), "{}", wrong[0]);
+    assert!(!wrong[0].contains("- other"), "{}", wrong[0]);
 }
 
 #[test]
@@ -81,7 +93,7 @@ fn a_brief_over_its_length_and_a_mark_of_nothing_go_back_once() {
     table.begin(&[FULL, "", "", "finish"]).exits(0);
     let wrong = corrections(&table);
     assert_eq!(wrong.len(), 1);
-    for part in ["words in all, where 1800 are the most", "- scope: [99] is nothing that holds"] {
+    for part in ["words in all, where 1900 are the most", "- scope: [99] is nothing that holds"] {
         assert!(wrong[0].contains(part), "{}", wrong[0]);
     }
     assert!(brief(&table).contains("\n- All of it\n"), "no mark is shown");
@@ -89,7 +101,7 @@ fn a_brief_over_its_length_and_a_mark_of_nothing_go_back_once() {
 
 #[test]
 fn what_a_writer_passes_over_twice_closes_the_brief_in_a_sentence() {
-    let table = writing(|| json!({"closing": ""}));
+    let table = writing(|| json!({}));
     table.begin(&[FULL, "/fact Sixty inspectors come in May", "", "", "finish"]).exits(0);
     assert!(corrections(&table)[0].contains("Sixty inspectors come in May"));
     assert!(brief(&table).contains("Sixty inspectors come in May."), "{}", brief(&table));

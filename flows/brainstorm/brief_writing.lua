@@ -144,6 +144,25 @@ local function drafted(self: app.App): string?
 	return if value ~= nil then value.brief else nil
 end
 
+--- Whether a brief has most words of a source.
+local function has_words(told: string, source: document.Source): boolean
+	return similarity.shared_words(source.words, told) >= TOLD * #similarity.words(source.words)
+end
+
+--- Returns what no section tells, with or without its mark: its words, or a figure or name of it.
+local function untold(made: document.Document, basis: document.Basis): { document.Missing }
+	local told = marked.plain(document.whole(made, basis.sections))
+	local nowhere = document.untold(made, basis)
+	local names = document.names_of(list.map(basis.sources, function(source): string
+		return if source.wanted then source.words else ""
+	end))
+	return list.filter(document.missing(made, basis), function(one): boolean
+		local source = one.source
+		local is_told = has_words(told, source) and #document.lacking(source.words, `{basis.title}\n{told}`, names) == 0
+		return table.find(nowhere, source) ~= nil and not is_told
+	end)
+end
+
 --- Asks once more for what is missing or wrong, and returns the brief with the sections that it gives, and of what was said what need
 --- not be told.
 local function corrected(
@@ -152,7 +171,7 @@ local function corrected(
 	basis: document.Basis,
 	exchange: app.Exchange
 ): (document.Document, { document.Source })
-	local missing = document.missing(made, basis)
+	local missing = untold(made, basis)
 	local faults = document.faults(made, basis)
 	if #missing == 0 and #faults == 0 then
 		return made, {}
@@ -261,16 +280,15 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 	local better, left = corrected(self, first, basis, exchange)
 	local made: document.Document = document.clean(better, basis)
 	local told = marked.plain(document.whole(made, basis.sections))
-	local untold = list.filter(document.untold(made, basis), function(source): boolean
-		local is_told = similarity.shared_words(source.words, told) >= TOLD * #similarity.words(source.words)
-		return not is_told and table.find(left, source) == nil
+	local passed = list.filter(untold(made, basis), function(one): boolean
+		return not has_words(told, one.source) and table.find(left, one.source) == nil
 	end)
 	place(
 		self,
 		made,
 		list.filter(notebook.holding(self.doc), function(entry): boolean
-			return list.some(untold, function(source): boolean
-				return source.id == tostring(entry.id)
+			return list.some(passed, function(one): boolean
+				return one.source.id == tostring(entry.id)
 			end)
 		end)
 	)

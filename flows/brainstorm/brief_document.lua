@@ -44,6 +44,8 @@ export type Brief = {
 	stories: { Item }?,
 	--- Where a large mind wrote it: its parts in the order in which they are read, each with the section that it is.
 	parts: { { of: string, heading: string } }?,
+	--- Where its writer has told it in another language: how it came about.
+	came_about: string?,
 }
 
 --- The sections of a brief that is made of items.

@@ -196,6 +196,14 @@ local function title_of(topic: string): string
 	return (string.gsub(topic, "^%l", string.upper))
 end
 
+--- Returns how a brief came about, in one line.
+function brief_sections.came_about(self: app.App): string
+	return self.t("brief.came_about", {
+		rounds = translations.counted(self.t, "brief.rounds", session.answered(self.doc)),
+		answers = translations.counted(self.t, "brief.answers", session.answers(self.doc)),
+	})
+end
+
 --- Returns everything that a template of a brief may show.
 function brief_sections.of(self: app.App, brief: Brief): app.Vars
 	local s = self.doc.session
@@ -216,10 +224,7 @@ function brief_sections.of(self: app.App, brief: Brief): app.Vars
 		title = brief.sections.title or title_of(own.topic),
 		level = self.t(`levels.{ems.level(s.ems)}`),
 		date = string.sub(clock.now(), 1, 10),
-		came_about = self.t("brief.came_about", {
-			rounds = translations.counted(self.t, "brief.rounds", session.answered(self.doc)),
-			answers = translations.counted(self.t, "brief.answers", session.answers(self.doc)),
-		}),
+		came_about = brief.came_about or brief_sections.came_about(self),
 		findings = findings_of(self, brief),
 		sources = if own.about then own.about.files else {},
 		parts = parts,

@@ -6,6 +6,7 @@
 local app = require("./app")
 local brief_check = require("./brief_check")
 local brief_document = require("./brief_document")
+local brief_sections = require("./brief_sections")
 local clock = require("@nietz/clock")
 local document = require("../common/document")
 local ledger = require("../common/ledger")
@@ -85,8 +86,8 @@ local function ids_of(basis: document.Basis, wanted: boolean): string
 	return table.concat(found, ", ")
 end
 
---- Returns the schema of a brief: what stands above all headings, and its parts.
-local function schema_of(sections: { string }): shape.Shape
+--- Returns the schema of a brief: its parts, what stands above all headings, and the line below it where that is its writer's, too.
+local function schema_of(self: app.App, sections: { string }): shape.Shape
 	local kinds = list.filter(sections, function(section): boolean
 		return section ~= "lead" and section ~= "closing"
 	end)
@@ -95,11 +96,17 @@ local function schema_of(sections: { string }): shape.Shape
 		heading = shape.text(1, TITLE),
 		text = shape.text(1),
 	})
-	return shape.object({ "parts", "lead", "title" }, {
+	local order = { "parts", "lead", "title" }
+	local members: { [string]: shape.Shape } = {
 		parts = shape.list(part, 1, MOST_PARTS),
 		lead = shape.text(1),
 		title = shape.text(3, TITLE),
-	})
+	}
+	if app.follows_user(self) then
+		table.insert(order, "came_about")
+		members.came_about = shape.text(0, 2 * TITLE)
+	end
+	return shape.object(order, members)
 end
 
 --- A part as its writer gives it.
@@ -269,8 +276,10 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 			tasks = self.options.format == "issue",
 			words = basis.words,
 			draft = drafted(self) or "",
+			came_about = if app.follows_user(self) then brief_sections.came_about(self) else "",
+			frame = self.t("language"),
 		},
-		schema = schema_of(basis.sections),
+		schema = schema_of(self, basis.sections),
 		repairs = 1,
 	})
 	if value == nil or exchange == nil then
@@ -300,7 +309,8 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 	end)
 	local sections = document.shown(made, basis.sections)
 	sections.title = app.to_line(value.title)
-	return { sections = sections, rests = rests, parts = order }
+	local came_about = app.to_line(value.came_about or "")
+	return { sections = sections, rests = rests, parts = order, came_about = if came_about ~= "" then came_about else nil }
 end
 
 return brief_writing

@@ -23,7 +23,8 @@ export type Source = { id: string, words: string, wanted: boolean }
 --- What a document is checked by: what holds, all that was said and holds, what was taken back, the sections in their order, and the
 --- title above them, whose names need not be told again. `heads` are those that say in short what others say. `suggested` is how a
 --- suggestion is marked; `words` is how many words its writer is asked for at most. Where `follows`, a figure that comes of two that stand
---- near it needs no sum beside it. Where `italics`, what stands in italics is suggested.
+--- near it needs no sum beside it. Where `italics`, what stands in italics is suggested, or in a
+--- column that says so.
 export type Basis = {
 	sources: { Source },
 	said: string,
@@ -189,6 +190,8 @@ end
 
 --- How words say of themselves that they suggest something, in the languages of the flows.
 local SUGGESTING = { "suggest", "suggér", "(propos", "*propos", "vorgeschlagen", "vorschl", "sugerid", "suggerit", "voorgesteld" }
+--- What stands above a column of suggestions.
+local COLUMN = "suggest|suggere|propos|vorschl|vorgeschlag|sugerid|suggerit|voorgesteld"
 --- How somebody proposes something in their own name.
 local PROPOSING =
 	"\\b(i would (set|take|stop|begin|start|put|say|aim|give|allow|plan|keep|call)|i propose|my proposal|let us say|for example|for instance|je (vous )?propose|je (mettrais|fixerais|prendrais|dirais|commencerais|arreterais)|disons|par exemple)\\b|^say [0-9]"
@@ -294,10 +297,23 @@ local function unsaid(unit: marked.Unit, all: { figures.Figure }, former: { figu
 	end)
 end
 
---- Returns what stands in italics in a unit, and the unit without it.
+--- Returns the row of a table without what stands in columns of suggestions, which goes to `spans`.
+local function without_suggestions(unit: marked.Unit, spans: { string }): string
+	local head: { string } = unit.head or {}
+	local kept = marked.cells(unit.raw)
+	for at, name in head do
+		if kept[at] ~= nil and text.search(text.fold(name), COLUMN) ~= nil then
+			table.insert(spans, kept[at])
+			kept[at] = ""
+		end
+	end
+	return if #spans > 0 then `| {table.concat(kept, " | ")} |` else unit.raw
+end
+
+--- Returns what stands in italics in a unit, or in a column of suggestions, and the unit without it.
 local function in_italics(unit: marked.Unit): (string, marked.Unit)
 	local spans: { string } = {}
-	local bold = string.gsub(unit.raw, "%*%*", "\1")
+	local bold = string.gsub(without_suggestions(unit, spans), "%*%*", "\1")
 	local bare = string.gsub(bold, "%*([^%*]+)%*", function(span): string
 		table.insert(spans, span)
 		return " "

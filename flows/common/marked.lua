@@ -9,8 +9,16 @@ local text = require("@nietz/text")
 
 local marked = {}
 
---- One statement: its words without marks, what it cites, and as it stands in the Markdown.
-export type Unit = { text: string, cites: { string }, raw: string, line: string, is_row: boolean, is_alone: boolean }
+--- One statement: its words without marks, what it cites, and as it stands in the Markdown. A row has the head of its table.
+export type Unit = {
+	text: string,
+	cites: { string },
+	raw: string,
+	line: string,
+	is_row: boolean,
+	is_alone: boolean,
+	head: { string }?,
+}
 
 --- Returns the ids between two brackets, or nil where anything else stands there.
 local function ids_in(inner: string): { string }?
@@ -97,7 +105,7 @@ local function is_rule(line: string): boolean
 end
 
 --- Returns the cells of a row.
-local function cells_of(line: string): { string }
+function marked.cells(line: string): { string }
 	local inner = string.gsub(string.gsub(text.trim(line), "^|", ""), "|$", "")
 	local kept = string.gsub(inner, "\\|", "\1")
 	return list.map(string.split(kept, "|"), function(cell): string
@@ -114,20 +122,31 @@ end
 function marked.units(markdown: string): { Unit }
 	local found: { Unit } = {}
 	local lines = text.lines(markdown)
+	local head: { string }? = nil
 	for index, line in lines do
 		local function add(raw: string, row: boolean, alone: boolean)
-			local plain = if row then table.concat(cells_of(plain_line(raw)), " · ") else plain_line(raw)
+			local plain = if row then table.concat(marked.cells(plain_line(raw)), " · ") else plain_line(raw)
 			local words = text.trim((string.gsub(plain, "%s+", " ")))
 			if string.find(words, "%w") ~= nil then
-				local unit = { text = words, cites = marked.cites(raw), raw = raw, line = line, is_row = row, is_alone = alone }
-				table.insert(found, unit)
+				table.insert(found, {
+					text = words,
+					cites = marked.cites(raw),
+					raw = raw,
+					line = line,
+					is_row = row,
+					is_alone = alone,
+					head = if row then head else nil,
+				})
 			end
 		end
 		if is_row(line) then
-			if not is_rule(line) and not is_rule(lines[index + 1] or "") then
+			if is_rule(lines[index + 1] or "") then
+				head = marked.cells(plain_line(line))
+			elseif not is_rule(line) then
 				add(text.trim(line), true, false)
 			end
 		else
+			head = nil
 			local body, item = line, false
 			for _, pattern in BEGINNINGS do
 				local rest, count = string.gsub(body, pattern, "", 1)
@@ -152,7 +171,7 @@ function marked.columns(markdown: string): { { string } }
 			table.move(open, 1, #open, #found + 1, found)
 			open = {}
 		elseif not is_rule(line) then
-			for at, cell in cells_of(plain_line(line)) do
+			for at, cell in marked.cells(plain_line(line)) do
 				open[at] = open[at] or {}
 				table.insert(open[at], cell)
 			end

@@ -198,7 +198,11 @@ pub(super) fn in_parts(sections: Value, properties: &Value) -> Value {
     let wanted = HEADINGS.iter().filter(|(of, _)| kinds.contains(&json!(of)) && !text(of).is_empty());
     let parts: Vec<Value> =
         wanted.map(|(of, heading)| json!({"of": of, "heading": heading, "text": text(of)})).collect();
-    json!({"parts": parts, "lead": sections["lead"], "title": sections["title"]})
+    let mut value = json!({"parts": parts, "lead": sections["lead"], "title": sections["title"]});
+    if !properties["came_about"].is_null() {
+        value["came_about"] = json!("");
+    }
+    value
 }
 
 /// No changes to a brief.

@@ -23,7 +23,7 @@ local brief_writing = {}
 --- How many of the words of an entry a brief has that tells it without its mark.
 local TOLD = 0.7
 --- The most words of a brief, and letters of its title.
-local WORDS, TITLE = 1900, 100
+local WORDS, TITLE = 2200, 100
 --- The most parts of a brief.
 local MOST_PARTS = 20
 

@@ -511,15 +511,18 @@ function document.unfounded(made: Document, basis: Basis): { Unfounded }
 end
 
 --- Returns a document in which no figure stands as said that nobody said: a statement goes that rests on nothing, and in another the
---- figure is marked as suggested. One that comes of two others stays.
+--- figure is marked as suggested. One that comes of two others stays, and so does what only sums have that stand there.
 function document.clean(made: Document, basis: Basis): Document
 	local out = table.clone(made)
 	for _, one in document.unfounded(made, basis) do
-		if #one.unit.cites == 0 then
+		local bare = figures.unsaid(table.concat(one.figures, " ; "), figures.in_sums(one.unit.text))
+		if #bare == 0 then
+			continue
+		elseif #one.unit.cites == 0 then
 			out[one.section] = marked.without(out[one.section], one.unit)
 		else
-			local mark = `*({table.concat(one.figures, ", ")}: {basis.suggested})*`
-			out[one.section] = marked.behind(out[one.section], one.unit, one.figures[1], mark)
+			local mark = `*({table.concat(bare, ", ")}: {basis.suggested})*`
+			out[one.section] = marked.behind(out[one.section], one.unit, bare[1], mark)
 		end
 	end
 	return out

@@ -109,14 +109,17 @@ local function schema_of(self: app.App, sections: { string }): shape.Shape
 	return shape.object(order, members)
 end
 
+--- A part as it is shown: which section it is, and what stands above it.
+type Heading = { of: string, heading: string }
+
 --- A part as its writer gives it.
 type Part = { of: string, heading: string, text: string }
 
 --- Returns the Markdown of each section, and the order in which they are read. Where several parts are one section, the later ones keep
 --- their headings below the first.
-local function taken(value: { parts: { Part }, lead: string }): (document.Document, { { of: string, heading: string } })
+local function taken(value: { parts: { Part }, lead: string }): (document.Document, { Heading })
 	local made: document.Document = { lead = value.lead }
-	local order: { { of: string, heading: string } } = {}
+	local order: { Heading } = {}
 	for _, part in value.parts do
 		local heading = app.to_line(part.heading)
 		local before = made[part.of]
@@ -242,11 +245,13 @@ end
 --- Where an entry is told that its writer passed over, by its kind; others close the brief.
 local PLACE: { [string]: string } = { constraint = "constraints", open = "open", contested = "open" }
 
---- Tells entries that nothing tells: each in its place, if the brief has that.
-local function place(self: app.App, made: document.Document, entries: { ledger.Entry })
+--- Tells entries that nothing tells: each in its place, which a brief may not have yet.
+local function place(self: app.App, made: document.Document, order: { Heading }, entries: { ledger.Entry })
 	for _, entry in entries do
-		local wanted = PLACE[entry.kind]
-		local section: string = if wanted ~= nil and made[wanted] ~= nil then wanted else "closing"
+		local section = PLACE[entry.kind] or "closing"
+		if section ~= "closing" and made[section] == nil then
+			table.insert(order, { of = section, heading = self.t(`brief.{section}`) })
+		end
 		local before = made[section] or ""
 		local line = sentence_of(self, entry)
 		if section == "closing" then
@@ -295,6 +300,7 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 	place(
 		self,
 		made,
+		order,
 		list.filter(notebook.holding(self.doc), function(entry): boolean
 			return list.some(passed, function(one): boolean
 				return one.source.id == tostring(entry.id)

@@ -224,25 +224,39 @@ function marked.length(markdown: string): number
 	return count
 end
 
+--- Returns in which line a unit stands: the very line, or where others of that line were changed already, the first that has its words.
+local function line_of(lines: { string }, unit: Unit): number?
+	for index, line in lines do
+		if line == unit.line and string.find(line, unit.raw, 1, true) ~= nil then
+			return index
+		end
+	end
+	for index, line in lines do
+		if string.find(line, unit.raw, 1, true) ~= nil then
+			return index
+		end
+	end
+	return nil
+end
+
 --- Returns Markdown without a unit.
 function marked.without(markdown: string, unit: Unit): string
-	local lines: { string } = {}
-	local is_done = false
-	for _, line in text.lines(markdown) do
-		if is_done or line ~= unit.line then
-			table.insert(lines, line)
-			continue
-		end
-		is_done = true
-		local first, last = string.find(line, unit.raw, 1, true)
-		local rest = if first ~= nil and last ~= nil then string.sub(line, 1, first - 1) .. string.sub(line, last + 1) else ""
-		local bare = rest
-		for _, pattern in BEGINNINGS do
-			bare = string.gsub(bare, pattern, "", 1)
-		end
-		if string.find(bare, "%w") ~= nil and not unit.is_row then
-			table.insert(lines, (string.gsub(rest, "(%S)%s+", "%1 ")))
-		end
+	local lines = text.lines(markdown)
+	local at = line_of(lines, unit)
+	if at == nil then
+		return markdown
+	end
+	local line = lines[at]
+	local first, last = string.find(line, unit.raw, 1, true)
+	local rest = string.sub(line, 1, (first :: number) - 1) .. string.sub(line, (last :: number) + 1)
+	local bare = rest
+	for _, pattern in BEGINNINGS do
+		bare = string.gsub(bare, pattern, "", 1)
+	end
+	if string.find(bare, "%w") ~= nil and not unit.is_row then
+		lines[at] = string.gsub(rest, "(%S)%s+", "%1 ")
+	else
+		table.remove(lines, at)
 	end
 	return table.concat(lines, "\n")
 end
@@ -250,20 +264,20 @@ end
 --- Returns Markdown in which a mark stands behind a unit, or behind the cell of a row that has these words.
 function marked.behind(markdown: string, unit: Unit, words: string, mark: string): string
 	local lines = text.lines(markdown)
-	for index, line in lines do
-		local first, last = string.find(line, unit.raw, 1, true)
-		if line ~= unit.line or first == nil or last == nil then
-			continue
-		end
-		local _, at = string.find(line, words, first, true)
-		if unit.is_row and at ~= nil then
-			local ends = string.find(line, "%s*|", at) or #line + 1
-			lines[index] = `{string.sub(line, 1, ends - 1)} {mark}{string.sub(line, ends)}`
-		else
-			local stop = string.match(unit.raw, "[%.!%?…]*$") or ""
-			lines[index] = `{string.sub(line, 1, last - #stop)} {mark}{stop}{string.sub(line, last + 1)}`
-		end
-		break
+	local index = line_of(lines, unit)
+	if index == nil then
+		return markdown
+	end
+	local line = lines[index]
+	local first, last = string.find(line, unit.raw, 1, true)
+	local _, at = string.find(line, words, first, true)
+	if unit.is_row and at ~= nil then
+		local ends = string.find(line, "%s*|", at) or #line + 1
+		lines[index] = `{string.sub(line, 1, ends - 1)} {mark}{string.sub(line, ends)}`
+	else
+		local stop = string.match(unit.raw, "[%.!%?…]*$") or ""
+		local before = string.sub(line, 1, (last :: number) - #stop)
+		lines[index] = `{before} {mark}{stop}{string.sub(line, (last :: number) + 1)}`
 	end
 	return table.concat(lines, "\n")
 end

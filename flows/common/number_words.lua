@@ -150,7 +150,7 @@ function number_words.of(line: string): { figures.Figure }
 				table.insert(found, { written = tostring(whole), value = whole })
 			end
 		end
-		if string.find(behind, "[^%s%-]") ~= nil then
+		if string.find(behind or "", "[^%s%-]") ~= nil then
 			close()
 		end
 	end

@@ -8,7 +8,7 @@ use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Request, Response};
 
 /// A table whose model writes these sections into its brief.
-fn writing(sections: fn() -> Value) -> Table {
+pub(super) fn writing(sections: fn() -> Value) -> Table {
     let server = ModelServer::start(move |request| {
         let mut value = Brain::default().reply(request);
         if !value["parts"].is_null() {
@@ -33,7 +33,7 @@ fn with_part(value: &mut Value, of: &str, text: &Value) {
     parts.push(json!({"of": of, "heading": heading, "text": text}));
 }
 
-fn brief(table: &Table) -> String {
+pub(super) fn brief(table: &Table) -> String {
     table.env.read(&format!("docs/briefs/{SLUG}/brief-2026-01-09.md"))
 }
 
@@ -85,6 +85,32 @@ fn sums_and_days_counted_in_weeks_are_sources_and_a_figure_without_one_goes_with
     assert_eq!(wrong.len(), 1);
     assert!(wrong[0].contains("- goals: 777 is in nothing that holds"), "{}", wrong[0]);
     assert!(!wrong[0].contains("- other"), "{}", wrong[0]);
+}
+
+#[test]
+fn what_stands_in_italics_is_suggested_and_an_upright_figure_that_nobody_said_is_marked_or_goes() {
+    let table = writing(|| {
+        json!({"goals": "We stop *at 777 orders*. There are 541 of them. And 543 of those.\n\nWe keep 812 rows [1], and 813 more [1].",
+               "steps": "| What | Who | By |\n|---|---|---|\n| Ask the bank [1] | *Zoe* | *day 61* |\n\
+                         | Ask them all | Bob | day 47 |\n| Tell them all [1] | Ann | day 59 |"})
+    });
+    table.begin(&[FULL, "", "", "finish"]).exits(0);
+    let wrong = corrections(&table);
+    assert_eq!(wrong.len(), 1);
+    let faults: Vec<&str> = wrong[0]
+        .lines()
+        .filter_map(|line| line.split_once(" is in nothing that holds"))
+        .map(|(figure, _)| figure)
+        .collect();
+    let expected = ["- goals: 541", "- goals: 543", "- goals: 812, 813", "- steps: 47", "- steps: 59"];
+    assert_eq!(faults, expected, "{}", wrong[0]);
+    let text = brief(&table);
+    for part in [
+        "\nWe stop *at 777 orders*. \n\nWe keep 812 rows, and 813 more *(812, 813: suggested)*.\n",
+        "\n|---|---|---|\n| Ask the bank | *Zoe* | *day 61* |\n| Tell them all | Ann | day 59 *(59: suggested)* |\n",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
 }
 
 #[test]

@@ -43,8 +43,7 @@ fn it_is_kept_once_and_struck_from_all_that_the_user_said_in_whatever_spelling()
     let (brief, journal) = (document(&table, "brief"), document(&table, "journal"));
     assert!(!brief.to_lowercase().contains("zoe"), "{brief}");
     for part in [
-        // In other spelling the sentence goes that has it.
-        "\n- _user_: How long may an order stay pending? → A day at most. […] Ask Bob for it.\n",
+        "\n- _user_: How long may an order stay pending? → A day at most. But […], I fear. Ask Bob for it.\n",
         "\n  […], so write it down.\n",
     ] {
         assert!(journal.contains(part), "{part:?} is not in\n{journal}");
@@ -82,6 +81,6 @@ fn what_rests_on_a_confidence_and_what_gave_way_to_it_are_in_neither() {
     ];
     table.begin(&lines).exits(0);
     let (brief, journal) = (document(&table, "brief"), document(&table, "journal"));
-    assert!(!brief.contains("leaves"), "{brief}");
-    assert!(!journal.contains("leaves") && !journal.contains("leads the worker~~"), "{journal}");
+    assert!(!brief.contains("leaves us") && brief.contains("Bob leads"), "{brief}");
+    assert!(!journal.contains("leaves us") && !journal.contains("~~"), "{journal}");
 }

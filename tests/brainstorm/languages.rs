@@ -37,7 +37,8 @@ fn headings_and_the_last_line_of_a_brief_are_its_writers() {
     let table = Table { env: Env::with(&server), server };
     table.begin(&["Bestellungen bleiben bei uns.", "", "", "finish"]).exits(0);
     let text = brief(&table);
-    assert_eq!(headings(&text), ["Woran es ## scheitern kann", "Worum es geht"], "in the order of its writer: {text}");
+    let expected = ["Woran es ## scheitern kann", "Worum es geht", "Findings"];
+    assert_eq!(headings(&text), expected, "in the order of its writer, and what it passed over: {text}");
     for part in
         ["\nNiemand ruft an.\n\n**Und woran noch**\n\nNiemand schreibt.\n", "\n*Wie es entstand: eine Antwort.*\n"]
     {
@@ -76,7 +77,7 @@ fn where_a_language_was_chosen_all_is_in_that_whatever_the_user_writes() {
     assert_eq!(asked.schema()["properties"]["came_about"], Value::Null);
     assert!(task(&asked).ends_with("\nWrite in French.") && !task(&asked).contains("came_about:"), "{}", task(&asked));
     let text = brief(&table);
-    assert!(text.contains("*D'où vient ce document : une réponse en une série de questions, "), "{text}");
+    assert!(text.contains("*D'où vient ce document : une réponse en un tour de questions, "), "{text}");
 }
 
 #[test]

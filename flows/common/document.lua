@@ -510,12 +510,27 @@ function document.unfounded(made: Document, basis: Basis): { Unfounded }
 	return found
 end
 
+--- The most days of a month.
+local MONTH = 31
+
+--- Returns the figures of a unit that nobody said, without the days of months in a sum that counts days from one to another.
+local function without_counting(unit: marked.Unit, found: { string }): { string }
+	if #dates.days(unit.text) == 0 then
+		return found
+	end
+	local summed = figures.in_sums(unit.text)
+	return list.filter(found, function(written): boolean
+		local own = figures.of(written)[1]
+		return own.value > MONTH or #figures.unsaid(written, summed) > 0
+	end)
+end
+
 --- Returns a document in which no figure stands as said that nobody said: a statement goes that rests on nothing, and in another the
---- figure is marked as suggested. One that comes of two others stays, and so does what only sums have that stand there.
+--- figure is marked as suggested. One that comes of two others stays.
 function document.clean(made: Document, basis: Basis): Document
 	local out = table.clone(made)
 	for _, one in document.unfounded(made, basis) do
-		local bare = figures.unsaid(table.concat(one.figures, " ; "), figures.in_sums(one.unit.text))
+		local bare = without_counting(one.unit, one.figures)
 		if #bare == 0 then
 			continue
 		elseif #one.unit.cites == 0 then

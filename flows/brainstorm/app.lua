@@ -182,6 +182,8 @@ export type ModelRequest = {
 	plain: boolean?,
 	--- Who a large mind is then: `minutes`, unless it is `author` or `examiner`.
 	role: string?,
+	--- Whether the prompt is all that a large mind reads.
+	alone: boolean?,
 	--- What was asked before and answered, where this goes on from there.
 	after: Exchange?,
 }
@@ -219,9 +221,23 @@ end
 --- What a large mind is said to have answered to all that comes before its task.
 local READ = "I have read all of it."
 
+--- The language that stands where nobody chose one, and what a large mind then writes in.
+local UNCHOSEN, THEIR_LANGUAGE = "en", "the language in which the user writes"
+--- The same as personas are told it: they then name none.
+local THEIRS = "theirs"
+
+--- Whether what is written follows the language of the user, whatever the program around it speaks.
+function app.follows_user(self: App): boolean
+	return self.mind == "large" and self.lang == UNCHOSEN
+end
+
 --- Returns a request for a large mind: what all requests share comes first, then who speaks, then the task, so that a provider's
 --- cache holds as much as can be.
 local function large_chat(self: App, request: ModelRequest, vars: Vars): llm.Chat
+	if request.alone then
+		local prompt = template.render(`./prompts/large/{request.prompt}.md`, vars)
+		return { prompt = (string.gsub(text.trim(prompt), "\n\n\n+", "\n\n")), temperature = request.temperature }
+	end
 	local who = if request.plain then nil else request.persona or app.leader(self)
 	local messages: { llm.Message } = {}
 	for _, piece in transcript.render(self.doc, self.options.template, self.reading) do
@@ -234,7 +250,7 @@ local function large_chat(self: App, request: ModelRequest, vars: Vars): llm.Cha
 		table.insert(messages, { role = "assistant", content = after.answered })
 	end
 	local role = if who
-		then personas.render(who, { lang = self.lang })
+		then personas.render(who, { lang = if app.follows_user(self) then THEIRS else self.lang })
 		else template.render(`./prompts/large/roles/{request.role or "minutes"}.md`)
 	local task = template.render(`./prompts/large/{request.prompt}.md`, vars)
 	local prompt = `# Who you are now\n\n{text.trim(role)}\n\n# Your task\n\n{text.trim(task)}`
@@ -246,14 +262,6 @@ local function large_chat(self: App, request: ModelRequest, vars: Vars): llm.Cha
 		effort = if who then who.effort :: any else nil,
 		temperature = request.temperature or (if who then who.temperature else nil),
 	}
-end
-
---- The language that stands where nobody chose one, and what a large mind then writes in.
-local UNCHOSEN, THEIR_LANGUAGE = "en", "the language in which the user writes"
-
---- Whether what is written follows the language of the user, whatever the program around it speaks.
-function app.follows_user(self: App): boolean
-	return self.mind == "large" and self.lang == UNCHOSEN
 end
 
 --- Asks a model for a structured value, in the voice of the leader unless another persona is given.

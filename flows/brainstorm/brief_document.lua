@@ -42,8 +42,10 @@ export type Brief = {
 	rests: { { section: string, text: string, from: { number } } },
 	--- Where it is made of items: its stories.
 	stories: { Item }?,
-	--- Where its writer named them in another language: what its headings are called.
-	headings: { [string]: string }?,
+	--- Where a large mind wrote it: its parts in the order in which they are read, each with the section that it is.
+	parts: { { of: string, heading: string } }?,
+	--- Where its writer has told it in another language: how it came about.
+	came_about: string?,
 }
 
 --- The sections of a brief that is made of items.
@@ -65,8 +67,9 @@ brief_document.SECTIONS = {
 	"ideas",
 }
 
---- The sections of a brief that a large mind writes, in the order in which it thinks of them: what is read first is written last.
+--- The sections of a brief that a large mind writes. What stands above all headings is the lead, and what stands below none the closing.
 brief_document.WRITTEN = {
+	"lead",
 	"problem",
 	"users",
 	"goals",
@@ -78,9 +81,7 @@ brief_document.WRITTEN = {
 	"risks",
 	"open",
 	"steps",
-	"sinks",
-	"table",
-	"lead",
+	"other",
 	"closing",
 }
 

@@ -196,14 +196,26 @@ local function title_of(topic: string): string
 	return (string.gsub(topic, "^%l", string.upper))
 end
 
+--- Returns how a brief came about, in one line.
+function brief_sections.came_about(self: app.App): string
+	return self.t("brief.came_about", {
+		rounds = translations.counted(self.t, "brief.rounds", session.answered(self.doc)),
+		answers = translations.counted(self.t, "brief.answers", session.answers(self.doc)),
+	})
+end
+
 --- Returns everything that a template of a brief may show.
 function brief_sections.of(self: app.App, brief: Brief): app.Vars
 	local s = self.doc.session
 	local own = self.doc.nietz
 	local labels: { [string]: any } = table.clone(lang.data(self.lang, "brief"))
-	local headings: { [string]: string } = brief.headings or {}
-	for name, heading in headings do
-		labels[name] = heading
+	local parts: { { heading: string, text: string } } = {}
+	for _, part in brief.parts or {} :: { { of: string, heading: string } } do
+		labels[if part.of == "steps" then "next" else part.of] = part.heading
+		local markdown = brief.sections[part.of] or ""
+		if markdown ~= "" then
+			table.insert(parts, { heading = part.heading, text = markdown })
+		end
 	end
 	local vars: app.Vars = {
 		l = labels,
@@ -212,12 +224,10 @@ function brief_sections.of(self: app.App, brief: Brief): app.Vars
 		title = brief.sections.title or title_of(own.topic),
 		level = self.t(`levels.{ems.level(s.ems)}`),
 		date = string.sub(clock.now(), 1, 10),
-		came_about = self.t("brief.came_about", {
-			rounds = translations.counted(self.t, "brief.rounds", session.answered(self.doc)),
-			answers = translations.counted(self.t, "brief.answers", session.answers(self.doc)),
-		}),
+		came_about = brief.came_about or brief_sections.came_about(self),
 		findings = findings_of(self, brief),
 		sources = if own.about then own.about.files else {},
+		parts = parts,
 	}
 	for _, names in { brief_document.WRITTEN, { "facts", "ideas" } } do
 		for _, name in names do

@@ -1,10 +1,12 @@
 --!strict
---- A large mind writes the brief whole, as Markdown with marks of what it rests on, from the conversation that all its requests begin
---- with. What is missing in it or wrong goes back to it once; what is missing then is told in a sentence as it was noted.
+--- A large mind writes the brief twice: first as somebody who has heard the conversation and nothing else, then from that draft and all
+--- that was noted, as Markdown with marks of what it rests on. What is missing in it or wrong goes back to it once; what is missing then
+--- is told in a sentence as it was noted.
 
 local app = require("./app")
 local brief_check = require("./brief_check")
 local brief_document = require("./brief_document")
+local brief_sections = require("./brief_sections")
 local clock = require("@nietz/clock")
 local document = require("../common/document")
 local ledger = require("../common/ledger")
@@ -14,13 +16,16 @@ local notebook = require("./notebook")
 local session = require("./session")
 local shape = require("../common/shape")
 local similarity = require("../common/similarity")
+local transcript = require("./transcript")
 
 local brief_writing = {}
 
 --- How many of the words of an entry a brief has that tells it without its mark.
 local TOLD = 0.7
 --- The most words of a brief, and letters of its title.
-local WORDS, TITLE = 1800, 100
+local WORDS, TITLE = 2200, 100
+--- The most parts of a brief.
+local MOST_PARTS = 20
 
 --- Returns the sections that this session's brief has.
 local function sections_of(self: app.App): { string }
@@ -61,11 +66,12 @@ local function basis_of(self: app.App): document.Basis
 		said = table.concat(lines, "\n"),
 		gone = table.concat(gone, "\n"),
 		sections = sections_of(self),
-		heads = { "table", "lead" },
+		heads = { "lead" },
 		title = self.doc.nietz.topic,
 		suggested = self.t("brief.suggested"),
 		words = WORDS,
 		italics = true,
+		follows = true,
 	}
 end
 
@@ -80,49 +86,91 @@ local function ids_of(basis: document.Basis, wanted: boolean): string
 	return table.concat(found, ", ")
 end
 
---- What the headings of a brief are called in the language files, and the line that says how it came about.
-local HEADINGS = {
-	"problem",
-	"users",
-	"goals",
-	"scope",
-	"constraints",
-	"decisions",
-	"options",
-	"stories",
-	"risks",
-	"open",
-	"next",
-	"sinks",
-	"table",
-	"closing",
-}
-
---- Returns the headings that a brief would have in the language of the program around it, where it may be written in another one.
-local function headings_of(self: app.App): { { of: string, text: string } }
-	if not app.follows_user(self) then
-		return {}
-	end
-	return list.map(HEADINGS, function(name): { of: string, text: string }
-		return { of = name, text = self.t(`brief.{name}`) }
-	end)
-end
-
---- Returns the schema of a brief: the Markdown of each section, its title, and its headings where these are the writer's, too.
+--- Returns the schema of a brief: its parts, what stands above all headings, and the line below it where that is its writer's, too.
 local function schema_of(self: app.App, sections: { string }): shape.Shape
-	local members: { [string]: shape.Shape } = {}
-	for _, section in sections do
-		members[section] = shape.text(if section == "lead" or section == "problem" then 1 else 0)
-	end
-	local order = table.clone(sections)
-	table.insert(order, "title")
-	members.title = shape.text(3, TITLE)
+	local kinds = list.filter(sections, function(section): boolean
+		return section ~= "lead" and section ~= "closing"
+	end)
+	local part = shape.object({ "of", "heading", "text" }, {
+		of = { enum = kinds },
+		heading = shape.text(1, TITLE),
+		text = shape.text(1),
+	})
+	local order = { "parts", "lead", "title" }
+	local members: { [string]: shape.Shape } = {
+		parts = shape.list(part, 1, MOST_PARTS),
+		lead = shape.text(1),
+		title = shape.text(3, TITLE),
+	}
 	if app.follows_user(self) then
-		table.insert(order, "headings")
-		local heading = shape.object({ "of", "text" }, { of = { enum = HEADINGS }, text = shape.text(1, TITLE) })
-		members.headings = shape.list(heading, 0, #HEADINGS)
+		table.insert(order, "came_about")
+		members.came_about = shape.text(0, 2 * TITLE)
 	end
 	return shape.object(order, members)
+end
+
+--- A part as it is shown: which section it is, and what stands above it.
+type Heading = { of: string, heading: string }
+
+--- A part as its writer gives it.
+type Part = { of: string, heading: string, text: string }
+
+--- Returns the Markdown of each section, and the order in which they are read. Where several parts are one section, the later ones keep
+--- their headings below the first.
+local function taken(value: { parts: { Part }, lead: string }): (document.Document, { Heading })
+	local made: document.Document = { lead = value.lead }
+	local order: { Heading } = {}
+	for _, part in value.parts do
+		local heading = app.to_line(part.heading)
+		local before = made[part.of]
+		if before == nil then
+			made[part.of] = part.text
+			table.insert(order, { of = part.of, heading = heading })
+		else
+			made[part.of] = `{before}\n\n**{heading}**\n\n{part.text}`
+		end
+	end
+	return made, order
+end
+
+--- Returns what somebody writes who has heard the conversation alone, or nil where no reply can be used.
+local function drafted(self: app.App): string?
+	local value = app.ask_model(self, {
+		prompt = "brief_draft",
+		plain = true,
+		alone = true,
+		temperature = 0.2,
+		vars = {
+			topic = self.doc.nietz.topic,
+			files = self.reading.files,
+			conversation = transcript.spoken(self.doc),
+			steps = self.options.plan,
+			tasks = self.options.format == "issue",
+			words = WORDS,
+		},
+		schema = shape.object({ "brief" }, { brief = shape.text(3) }),
+		repairs = 1,
+	})
+	return if value ~= nil then value.brief else nil
+end
+
+--- Whether a brief has most words of a source.
+local function has_words(told: string, source: document.Source): boolean
+	return similarity.shared_words(source.words, told) >= TOLD * #similarity.words(source.words)
+end
+
+--- Returns what no section tells, with or without its mark: its words, or a figure or name of it.
+local function untold(made: document.Document, basis: document.Basis): { document.Missing }
+	local told = marked.plain(document.whole(made, basis.sections))
+	local nowhere = document.untold(made, basis)
+	local names = document.names_of(list.map(basis.sources, function(source): string
+		return if source.wanted then source.words else ""
+	end))
+	return list.filter(document.missing(made, basis), function(one): boolean
+		local source = one.source
+		local is_told = has_words(told, source) and #document.lacking(source.words, `{basis.title}\n{told}`, names) == 0
+		return table.find(nowhere, source) ~= nil and not is_told
+	end)
 end
 
 --- Asks once more for what is missing or wrong, and returns the brief with the sections that it gives, and of what was said what need
@@ -133,7 +181,7 @@ local function corrected(
 	basis: document.Basis,
 	exchange: app.Exchange
 ): (document.Document, { document.Source })
-	local missing = document.missing(made, basis)
+	local missing = untold(made, basis)
 	local faults = document.faults(made, basis)
 	if #missing == 0 and #faults == 0 then
 		return made, {}
@@ -197,10 +245,13 @@ end
 --- Where an entry is told that its writer passed over, by its kind; others close the brief.
 local PLACE: { [string]: string } = { constraint = "constraints", open = "open", contested = "open" }
 
---- Tells entries that nothing tells: each in its place.
-local function place(self: app.App, made: document.Document, entries: { ledger.Entry })
+--- Tells entries that nothing tells: each in its place, which a brief may not have yet.
+local function place(self: app.App, made: document.Document, order: { Heading }, entries: { ledger.Entry })
 	for _, entry in entries do
 		local section = PLACE[entry.kind] or "closing"
+		if section ~= "closing" and made[section] == nil then
+			table.insert(order, { of = section, heading = self.t(`brief.{section}`) })
+		end
 		local before = made[section] or ""
 		local line = sentence_of(self, entry)
 		if section == "closing" then
@@ -229,8 +280,8 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 			steps = self.options.plan,
 			tasks = self.options.format == "issue",
 			words = basis.words,
-			suggested = self.t("brief.suggested"),
-			headings = headings_of(self),
+			draft = drafted(self) or "",
+			came_about = if app.follows_user(self) then brief_sections.came_about(self) else "",
 			frame = self.t("language"),
 		},
 		schema = schema_of(self, basis.sections),
@@ -239,19 +290,20 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 	if value == nil or exchange == nil then
 		return nil
 	end
-	local better, left = corrected(self, value, basis, exchange)
+	local first, order = taken(value)
+	local better, left = corrected(self, first, basis, exchange)
 	local made: document.Document = document.clean(better, basis)
 	local told = marked.plain(document.whole(made, basis.sections))
-	local untold = list.filter(document.untold(made, basis), function(source): boolean
-		local is_told = similarity.shared_words(source.words, told) >= TOLD * #similarity.words(source.words)
-		return not is_told and table.find(left, source) == nil
+	local passed = list.filter(untold(made, basis), function(one): boolean
+		return not has_words(told, one.source) and table.find(left, one.source) == nil
 	end)
 	place(
 		self,
 		made,
+		order,
 		list.filter(notebook.holding(self.doc), function(entry): boolean
-			return list.some(untold, function(source): boolean
-				return source.id == tostring(entry.id)
+			return list.some(passed, function(one): boolean
+				return one.source.id == tostring(entry.id)
 			end)
 		end)
 	)
@@ -262,15 +314,9 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 		return { section = rest.section, text = rest.text, from = from }
 	end)
 	local sections = document.shown(made, basis.sections)
-	if sections.problem == "" then
-		sections.problem = own.topic
-	end
 	sections.title = app.to_line(value.title)
-	local headings: { [string]: string } = {}
-	for _, one in value.headings or {} do
-		headings[one.of] = app.to_line(one.text)
-	end
-	return { sections = sections, rests = rests, headings = headings }
+	local came_about = app.to_line(value.came_about or "")
+	return { sections = sections, rests = rests, parts = order, came_about = if came_about ~= "" then came_about else nil }
 end
 
 return brief_writing

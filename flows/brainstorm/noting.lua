@@ -138,6 +138,7 @@ type Minutes = {
 	decided: { { quote: string, text: string, why: string, rejected: string } },
 	planned: { ledger.Proposed },
 	revoked: { ledger.Revoking },
+	private: { string }?,
 }
 
 --- What stands before reasons.
@@ -168,6 +169,12 @@ end
 --- Returns the entries that a model proposes, as the ledger takes them.
 local function proposal_of(value: Minutes): ledger.Proposal
 	local entries: { ledger.Proposed } = {}
+	--- What rests on a confidence is no entry.
+	local function is_private(quote: string): boolean
+		return list.some(value.private or {} :: { string }, function(private): boolean
+			return ledger.is_said(quote, private)
+		end)
+	end
 	for _, item in value.said do
 		table.insert(entries, item)
 	end
@@ -180,7 +187,12 @@ local function proposal_of(value: Minutes): ledger.Proposal
 	for _, item in value.planned do
 		table.insert(entries, item)
 	end
-	return { entries = entries, revoked = value.revoked }
+	return {
+		entries = list.filter(entries, function(item): boolean
+			return not is_private(item.quote or "")
+		end),
+		revoked = value.revoked,
+	}
 end
 
 --- Gives each entry the iteration in which its words were said, where several were taken down at once.

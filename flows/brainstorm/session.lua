@@ -7,6 +7,7 @@ local ems = require("./ems")
 local json = require("@nietz/json")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
+local text = require("@nietz/text")
 
 local session = {}
 
@@ -496,16 +497,29 @@ function session.keep_private(doc: Doc, quote: string, said: string)
 	end
 end
 
---- Returns an answer without what was said in confidence: where the very words are not found, without the sentences that have them.
+--- Returns a pattern for what was said in confidence: with any blanks between its words, any apostrophes, and no other word around it.
+local function private_pattern(quote: string): string
+	local escaped = string.gsub(quote, "[%^%$%(%)%%%.%[%]%*%+%-%?{}|\\/]", "\\%0")
+	local pattern = string.gsub(string.gsub(escaped, "’", "'"), "'", "['’]")
+	local open = if string.find(pattern, "^%w") ~= nil then "\\b" else ""
+	local close = if string.find(pattern, "%w$") ~= nil then "\\b" else ""
+	return `(?i){open}{string.gsub(pattern, "%s+", "\\s+")}{close}`
+end
+
+--- Returns a text without what was said in confidence: where the very words are not found, without the sentences that have them.
 function session.without_private(doc: Doc, answer: string): string
 	local shown = answer
 	for _, quote in doc.nietz.private or {} :: { string } do
-		local first, last = string.find(shown, quote, 1, true)
-		if first ~= nil and last ~= nil then
-			shown = `{string.sub(shown, 1, first - 1)}[…]{string.sub(shown, last + 1)}`
-			continue
+		local pattern = private_pattern(quote)
+		local is_found = false
+		local hit = text.search(shown, pattern)
+		while hit ~= nil do
+			is_found = true
+			shown = `{string.sub(shown, 1, hit.first - 1)}[…]{string.sub(shown, hit.last + 1)}`
+			hit = text.search(shown, pattern, hit.first + #"[…]")
 		end
-		for _, sentence in ledger.sentences(shown) do
+		local sentences: { string } = if is_found then {} else ledger.sentences(shown)
+		for _, sentence in sentences do
 			local from, to = string.find(shown, sentence, 1, true)
 			if from ~= nil and to ~= nil and ledger.is_said(quote, sentence) then
 				shown = `{string.sub(shown, 1, from - 1)}[…]{string.sub(shown, to + 1)}`
@@ -513,6 +527,13 @@ function session.without_private(doc: Doc, answer: string): string
 		end
 	end
 	return shown
+end
+
+--- Whether words were said in confidence, or have what was.
+function session.is_private(doc: Doc, words: string): boolean
+	return list.some(doc.nietz.private or {} :: { string }, function(quote): boolean
+		return ledger.is_said(words, quote) or ledger.is_said(quote, words)
+	end)
 end
 
 --- Returns the notes of these kinds in the iterations that count.

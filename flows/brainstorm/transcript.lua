@@ -232,6 +232,21 @@ function transcript.text(doc: session.Doc): string
 	return table.concat((told_pieces(doc)), "\n\n")
 end
 
+--- Returns the conversation as it was spoken, without what was noted of it.
+function transcript.spoken(doc: session.Doc): string
+	local numbers: Numbers = { last = 0, of = {} }
+	local told: { string } = {}
+	for _, piece in pieces(doc) do
+		for _, part in piece do
+			local lines = if part.kind == "entry" then "" else table.concat(part_lines(doc, part, numbers), "\n")
+			if lines ~= "" then
+				table.insert(told, lines)
+			end
+		end
+	end
+	return table.concat(told, "\n\n")
+end
+
 --- Returns the numbers under which these parts of what the user said are told: `U3, U4 and U5`.
 function transcript.names(doc: session.Doc, parts: { session.Part }): string
 	local _, numbers = told_pieces(doc)

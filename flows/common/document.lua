@@ -8,6 +8,7 @@ local figures = require("./figures")
 local ledger = require("./ledger")
 local list = require("./list")
 local marked = require("./marked")
+local number_words = require("./number_words")
 local similarity = require("./similarity")
 local text = require("@nietz/text")
 
@@ -22,7 +23,8 @@ export type Source = { id: string, words: string, wanted: boolean }
 --- What a document is checked by: what holds, all that was said and holds, what was taken back, the sections in their order, and the
 --- title above them, whose names need not be told again. `heads` are those that say in short what others say. `suggested` is how a
 --- suggestion is marked; `words` is how many words its writer is asked for at most. Where `follows`, a figure that comes of two that stand
---- near it needs no sum beside it. Where `italics`, what stands in italics is suggested.
+--- near it needs no sum beside it. Where `italics`, what stands in italics is suggested, or in a
+--- column that says so.
 export type Basis = {
 	sources: { Source },
 	said: string,
@@ -188,6 +190,8 @@ end
 
 --- How words say of themselves that they suggest something, in the languages of the flows.
 local SUGGESTING = { "suggest", "suggér", "(propos", "*propos", "vorgeschlagen", "vorschl", "sugerid", "suggerit", "voorgesteld" }
+--- What stands above a column of suggestions.
+local COLUMN = "suggest|suggere|propos|vorschl|vorgeschlag|sugerid|suggerit|voorgesteld"
 --- How somebody proposes something in their own name.
 local PROPOSING =
 	"\\b(i would (set|take|stop|begin|start|put|say|aim|give|allow|plan|keep|call)|i propose|my proposal|let us say|for example|for instance|je (vous )?propose|je (mettrais|fixerais|prendrais|dirais|commencerais|arreterais)|disons|par exemple)\\b|^say [0-9]"
@@ -253,6 +257,7 @@ local function allowed(made: Document, basis: Basis): { figures.Figure }
 		end
 	end
 	take(figures.in_words(said))
+	take(number_words.of(said))
 	if basis.follows then
 		take(figures.multiples(all))
 	end
@@ -292,10 +297,23 @@ local function unsaid(unit: marked.Unit, all: { figures.Figure }, former: { figu
 	end)
 end
 
---- Returns what stands in italics in a unit, and the unit without it.
+--- Returns the row of a table without what stands in columns of suggestions, which goes to `spans`.
+local function without_suggestions(unit: marked.Unit, spans: { string }): string
+	local head: { string } = unit.head or {}
+	local kept = marked.cells(unit.raw)
+	for at, name in head do
+		if kept[at] ~= nil and text.search(text.fold(name), COLUMN) ~= nil then
+			table.insert(spans, kept[at])
+			kept[at] = ""
+		end
+	end
+	return if #spans > 0 then `| {table.concat(kept, " | ")} |` else unit.raw
+end
+
+--- Returns what stands in italics in a unit, or in a column of suggestions, and the unit without it.
 local function in_italics(unit: marked.Unit): (string, marked.Unit)
 	local spans: { string } = {}
-	local bold = string.gsub(unit.raw, "%*%*", "\1")
+	local bold = string.gsub(without_suggestions(unit, spans), "%*%*", "\1")
 	local bare = string.gsub(bold, "%*([^%*]+)%*", function(span): string
 		table.insert(spans, span)
 		return " "
@@ -492,16 +510,34 @@ function document.unfounded(made: Document, basis: Basis): { Unfounded }
 	return found
 end
 
+--- The most days of a month.
+local MONTH = 31
+
+--- Returns the figures of a unit that nobody said, without the days of months in a sum that counts days from one to another.
+local function without_counting(unit: marked.Unit, found: { string }): { string }
+	if #dates.days(unit.text) == 0 then
+		return found
+	end
+	local summed = figures.in_sums(unit.text)
+	return list.filter(found, function(written): boolean
+		local own = figures.of(written)[1]
+		return own.value > MONTH or #figures.unsaid(written, summed) > 0
+	end)
+end
+
 --- Returns a document in which no figure stands as said that nobody said: a statement goes that rests on nothing, and in another the
 --- figure is marked as suggested. One that comes of two others stays.
 function document.clean(made: Document, basis: Basis): Document
 	local out = table.clone(made)
 	for _, one in document.unfounded(made, basis) do
-		if #one.unit.cites == 0 then
+		local bare = without_counting(one.unit, one.figures)
+		if #bare == 0 then
+			continue
+		elseif #one.unit.cites == 0 then
 			out[one.section] = marked.without(out[one.section], one.unit)
 		else
-			local mark = `*({table.concat(one.figures, ", ")}: {basis.suggested})*`
-			out[one.section] = marked.behind(out[one.section], one.unit, one.figures[1], mark)
+			local mark = `*({table.concat(bare, ", ")}: {basis.suggested})*`
+			out[one.section] = marked.behind(out[one.section], one.unit, bare[1], mark)
 		end
 	end
 	return out

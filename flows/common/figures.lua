@@ -230,6 +230,16 @@ local function calculations_in(line: string): { string }
 	return found
 end
 
+--- Returns the figures that stand in sums which are written out: whoever reads them sees where they come from.
+function figures.in_sums(line: string): { Figure }
+	local found: { Figure } = {}
+	for _, calculation in calculations_in(line) do
+		local own = figures.of(calculation)
+		table.move(own, 1, #own, #found + 1, found)
+	end
+	return found
+end
+
 --- How many letters may stand between a figure and the sum in brackets that gives it.
 local FAR = 16
 --- How else the value of a sum may be told: a share in percent, hours in minutes, minutes in hours.

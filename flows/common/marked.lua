@@ -9,8 +9,16 @@ local text = require("@nietz/text")
 
 local marked = {}
 
---- One statement: its words without marks, what it cites, and as it stands in the Markdown.
-export type Unit = { text: string, cites: { string }, raw: string, line: string, is_row: boolean, is_alone: boolean }
+--- One statement: its words without marks, what it cites, and as it stands in the Markdown. A row has the head of its table.
+export type Unit = {
+	text: string,
+	cites: { string },
+	raw: string,
+	line: string,
+	is_row: boolean,
+	is_alone: boolean,
+	head: { string }?,
+}
 
 --- Returns the ids between two brackets, or nil where anything else stands there.
 local function ids_in(inner: string): { string }?
@@ -97,7 +105,7 @@ local function is_rule(line: string): boolean
 end
 
 --- Returns the cells of a row.
-local function cells_of(line: string): { string }
+function marked.cells(line: string): { string }
 	local inner = string.gsub(string.gsub(text.trim(line), "^|", ""), "|$", "")
 	local kept = string.gsub(inner, "\\|", "\1")
 	return list.map(string.split(kept, "|"), function(cell): string
@@ -114,20 +122,31 @@ end
 function marked.units(markdown: string): { Unit }
 	local found: { Unit } = {}
 	local lines = text.lines(markdown)
+	local head: { string }? = nil
 	for index, line in lines do
 		local function add(raw: string, row: boolean, alone: boolean)
-			local plain = if row then table.concat(cells_of(plain_line(raw)), " · ") else plain_line(raw)
+			local plain = if row then table.concat(marked.cells(plain_line(raw)), " · ") else plain_line(raw)
 			local words = text.trim((string.gsub(plain, "%s+", " ")))
 			if string.find(words, "%w") ~= nil then
-				local unit = { text = words, cites = marked.cites(raw), raw = raw, line = line, is_row = row, is_alone = alone }
-				table.insert(found, unit)
+				table.insert(found, {
+					text = words,
+					cites = marked.cites(raw),
+					raw = raw,
+					line = line,
+					is_row = row,
+					is_alone = alone,
+					head = if row then head else nil,
+				})
 			end
 		end
 		if is_row(line) then
-			if not is_rule(line) and not is_rule(lines[index + 1] or "") then
+			if is_rule(lines[index + 1] or "") then
+				head = marked.cells(plain_line(line))
+			elseif not is_rule(line) then
 				add(text.trim(line), true, false)
 			end
 		else
+			head = nil
 			local body, item = line, false
 			for _, pattern in BEGINNINGS do
 				local rest, count = string.gsub(body, pattern, "", 1)
@@ -152,7 +171,7 @@ function marked.columns(markdown: string): { { string } }
 			table.move(open, 1, #open, #found + 1, found)
 			open = {}
 		elseif not is_rule(line) then
-			for at, cell in cells_of(plain_line(line)) do
+			for at, cell in marked.cells(plain_line(line)) do
 				open[at] = open[at] or {}
 				table.insert(open[at], cell)
 			end
@@ -205,25 +224,39 @@ function marked.length(markdown: string): number
 	return count
 end
 
+--- Returns in which line a unit stands: the very line, or where others of that line were changed already, the first that has its words.
+local function line_of(lines: { string }, unit: Unit): number?
+	for index, line in lines do
+		if line == unit.line and string.find(line, unit.raw, 1, true) ~= nil then
+			return index
+		end
+	end
+	for index, line in lines do
+		if string.find(line, unit.raw, 1, true) ~= nil then
+			return index
+		end
+	end
+	return nil
+end
+
 --- Returns Markdown without a unit.
 function marked.without(markdown: string, unit: Unit): string
-	local lines: { string } = {}
-	local is_done = false
-	for _, line in text.lines(markdown) do
-		if is_done or line ~= unit.line then
-			table.insert(lines, line)
-			continue
-		end
-		is_done = true
-		local first, last = string.find(line, unit.raw, 1, true)
-		local rest = if first ~= nil and last ~= nil then string.sub(line, 1, first - 1) .. string.sub(line, last + 1) else ""
-		local bare = rest
-		for _, pattern in BEGINNINGS do
-			bare = string.gsub(bare, pattern, "", 1)
-		end
-		if string.find(bare, "%w") ~= nil and not unit.is_row then
-			table.insert(lines, (string.gsub(rest, "(%S)%s+", "%1 ")))
-		end
+	local lines = text.lines(markdown)
+	local at = line_of(lines, unit)
+	if at == nil then
+		return markdown
+	end
+	local line = lines[at]
+	local first, last = string.find(line, unit.raw, 1, true)
+	local rest = string.sub(line, 1, (first :: number) - 1) .. string.sub(line, (last :: number) + 1)
+	local bare = rest
+	for _, pattern in BEGINNINGS do
+		bare = string.gsub(bare, pattern, "", 1)
+	end
+	if string.find(bare, "%w") ~= nil and not unit.is_row then
+		lines[at] = string.gsub(rest, "(%S)%s+", "%1 ")
+	else
+		table.remove(lines, at)
 	end
 	return table.concat(lines, "\n")
 end
@@ -231,20 +264,20 @@ end
 --- Returns Markdown in which a mark stands behind a unit, or behind the cell of a row that has these words.
 function marked.behind(markdown: string, unit: Unit, words: string, mark: string): string
 	local lines = text.lines(markdown)
-	for index, line in lines do
-		local first, last = string.find(line, unit.raw, 1, true)
-		if line ~= unit.line or first == nil or last == nil then
-			continue
-		end
-		local _, at = string.find(line, words, first, true)
-		if unit.is_row and at ~= nil then
-			local ends = string.find(line, "%s*|", at) or #line + 1
-			lines[index] = `{string.sub(line, 1, ends - 1)} {mark}{string.sub(line, ends)}`
-		else
-			local stop = string.match(unit.raw, "[%.!%?…]*$") or ""
-			lines[index] = `{string.sub(line, 1, last - #stop)} {mark}{stop}{string.sub(line, last + 1)}`
-		end
-		break
+	local index = line_of(lines, unit)
+	if index == nil then
+		return markdown
+	end
+	local line = lines[index]
+	local first, last = string.find(line, unit.raw, 1, true)
+	local _, at = string.find(line, words, first, true)
+	if unit.is_row and at ~= nil then
+		local ends = string.find(line, "%s*|", at) or #line + 1
+		lines[index] = `{string.sub(line, 1, ends - 1)} {mark}{string.sub(line, ends)}`
+	else
+		local stop = string.match(unit.raw, "[%.!%?…]*$") or ""
+		local before = string.sub(line, 1, (last :: number) - #stop)
+		lines[index] = `{before} {mark}{stop}{string.sub(line, (last :: number) + 1)}`
 	end
 	return table.concat(lines, "\n")
 end

@@ -5,7 +5,6 @@
 
 local app = require("./app")
 local ask = require("../common/ask")
-local conversation = require("./conversation")
 local failure = require("../common/failure")
 local llm = require("@nietz/llm")
 local plain = require("./plain")
@@ -90,7 +89,7 @@ end
 --- Returns the judge's reasons, and which answer it prefers: `first`, `second` or `equal`.
 local function ask_judge(self: app.App, first: string, second: string): app.Values
 	local is_small = app.is_small(self, nil, self.params.judge)
-	local vars: app.Values = if is_small then small.case_vars(self) else { case = conversation.case(self) }
+	local vars: app.Values = if is_small then small.case_vars(self) else { case = plain.case(self) }
 	vars.first, vars.second = first, second
 	return (
 		app.ask_model_or_raise(self, {

@@ -38,9 +38,18 @@ local function answer_schema(is_small: boolean): shape.Shape
 	})
 end
 
+--- Returns the case, with what of it holds no longer.
+function plain.case(self: app.App): string
+	local parts = { conversation.case(self) }
+	for _, words in known.taken_back(self) do
+		table.insert(parts, `They hold no longer: {words}`)
+	end
+	return table.concat(parts, "\n\n")
+end
+
 local function ask_arm(self: app.App, prompt: string, label: string, purpose: string, temperature: number, extra: app.Values): app.Values
 	local is_small = app.is_small(self, nil)
-	local vars: app.Values = if is_small then small.case_vars(self) else { case = conversation.case(self) }
+	local vars: app.Values = if is_small then small.case_vars(self) else { case = plain.case(self) }
 	for name, value in extra do
 		vars[name] = value
 	end
@@ -63,13 +72,9 @@ end
 
 --- Returns the memo of one who has heard nobody, with which a council's answer begins; nil where no reply can be used.
 function plain.memo(self: app.App): draft.Memo?
-	local parts = { conversation.case(self) }
-	for _, words in known.taken_back(self) do
-		table.insert(parts, `They hold no longer: {words}`)
-	end
 	local value = app.ask_model(self, {
 		prompt = "plain",
-		vars = { case = table.concat(parts, "\n\n"), least = draft.LEAST_WORDS, words = draft.WORDS },
+		vars = { case = plain.case(self), least = draft.LEAST_WORDS, words = draft.WORDS },
 		schema = answer_schema(false),
 		label = self.t("label.draft"),
 		purpose = "council",

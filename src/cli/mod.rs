@@ -173,6 +173,13 @@ pub fn main(arguments: Vec<OsString>, environment: impl IntoIterator<Item = (OsS
         Some(crate::host::llm::local::server::VERB) => {
             return crate::host::llm::local::server::become_server(&arguments[2..]);
         }
+        // Whoever asks for nothing else waits for nothing else.
+        Some("--version" | "-V") if arguments.len() == 2 => {
+            return match output::line(concat!("nietz ", env!("CARGO_PKG_VERSION"))) {
+                Ok(()) => code(Exit::Done),
+                Err(failure) => failed(&failure),
+            };
+        }
         _ => {}
     }
     let environment: Vec<(OsString, OsString)> = environment.into_iter().collect();

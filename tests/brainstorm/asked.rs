@@ -71,9 +71,9 @@ fn what_must_be_thought_of_first_is_written_first() {
         ["evidence", "score"],
         ["question", "replies"],
         ["name", "price"],
-        ["problem", "sinks"],
         ["approaches", "recommended"],
-        ["sinks", "lead"],
+        ["parts", "lead"],
+        ["heading", "text"],
         ["agreed", "question"],
         ["refers", "points"],
     ] {

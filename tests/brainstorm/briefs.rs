@@ -44,7 +44,10 @@ fn each_form_and_a_template_of_ones_own_says_all_that_holds() {
         (vec!["--format", "rfc"], vec!["## Motivation", "## Design"]),
         (vec!["--format", "adr"], vec!["## Context", "## Decision", "## Consequences"]),
         (vec!["--format", "issue"], vec!["## Stories", "A customer keeps the order"]),
-        (vec!["--template", "own.md"], vec!["Ours: checkout", "* Orders:", "## Also noted\n\n### Problem\n"]),
+        (
+            vec!["--template", "own.md"],
+            vec!["Ours: checkout", "* Orders:", "## Also noted\n\n### Recommendation\n", "\n### Problem\n"],
+        ),
     ] {
         let table = Table::new().file("own.md", "Ours: {{ topic }}\n* Orders: {{ decisions }}\n");
         let flags = [TOPIC, "--no-clarify", "--no-hmw"];

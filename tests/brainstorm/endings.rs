@@ -28,8 +28,9 @@ fn finish_writes_a_brief_and_a_journal_that_can_be_traced() {
     says(&ended, &[&format!("Brief: `{brief_path}`"), &format!("Journal: `{journal_path}`")]);
     let text = brief(&table, "brief");
     for part in [
-        "# Checkout that survives a payment outage\n\n**Keep orders in the ledger.**\n\n| In short | |\n|---|---|\n| Where | our ledger |\n\n## What would sink it as it stands\n\n- Nobody has asked the bank. *(suggested)*\n\n## Problem\n",
-        "*How this came about: 2 answers in one round of questions, in the journal beside this file. ",
+        "# Checkout that survives a payment outage\n\nKeep orders in the ledger.\n\n## Problem\n",
+        "\n## More\n\nNobody has asked the bank. *(suggested)*\n",
+        "*How this came about: 2 answers in one round of questions, in the journal beside this file.*",
         "When the provider is down, the ledger has no order and the customer leaves.\n",
         "- customers at the ledger\n",
         "1. **A customer keeps the order in our ledger during an outage**\n   - The order is there",
@@ -259,5 +260,5 @@ fn in_french_all_that_is_said_is_french() {
         assert!(!said.contains(english), "{english:?} in:\n{said}");
     }
     assert!(table.server.requests().iter().all(|request| request.prompt().contains("French")));
-    assert!(table.env.read(&format!("docs/briefs/{SLUG}/brief-2026-01-09.md")).contains("## Problème"));
+    assert!(table.env.read(&format!("docs/briefs/{SLUG}/brief-2026-01-09.md")).contains("*D'où vient ce document : "));
 }

@@ -8,12 +8,12 @@ use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Request, Response};
 
 /// A table whose model writes these sections into its brief.
-fn writing(sections: fn() -> Value) -> Table {
+pub(super) fn writing(sections: fn() -> Value) -> Table {
     let server = ModelServer::start(move |request| {
         let mut value = Brain::default().reply(request);
-        if !value["lead"].is_null() && !value["stories"].is_null() {
-            for (name, part) in sections().as_object().expect("sections") {
-                value[name] = part.clone();
+        if !value["parts"].is_null() {
+            for (of, text) in sections().as_object().expect("sections") {
+                with_part(&mut value, of, text);
             }
         }
         Response::text(value.to_string())
@@ -21,7 +21,19 @@ fn writing(sections: fn() -> Value) -> Table {
     Table { env: Env::with(&server), server }
 }
 
-fn brief(table: &Table) -> String {
+/// Puts a text in place of a part of a brief, or behind all of them.
+fn with_part(value: &mut Value, of: &str, text: &Value) {
+    let parts = value["parts"].as_array_mut().expect("parts");
+    let heading = match of {
+        "steps" => "Next steps, in this order",
+        "open" => "Open questions",
+        other => other,
+    };
+    parts.retain(|part| part["of"] != of);
+    parts.push(json!({"of": of, "heading": heading, "text": text}));
+}
+
+pub(super) fn brief(table: &Table) -> String {
     table.env.read(&format!("docs/briefs/{SLUG}/brief-2026-01-09.md"))
 }
 
@@ -42,7 +54,7 @@ fn a_brief_is_shown_as_it_was_written_without_its_marks_and_what_it_rests_on_is_
     for part in [
         "## Next steps, in this order\n\n| What | Who | By |\n|---|---|---|\n| Ask the bank | Zoe *(suggested)* | Friday *(suggested)* |\n",
         "## Open questions\n\n- **Who pays?** Whoever signs first.\n",
-        "\n**Keep orders in the ledger.**\n\n| In short | |\n",
+        "\nKeep orders in the ledger.\n\n## Problem\n",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
@@ -51,7 +63,7 @@ fn a_brief_is_shown_as_it_was_written_without_its_marks_and_what_it_rests_on_is_
         rests.as_array().expect("a list").iter().filter(|rest| rest["section"] == section).cloned().collect::<Vec<_>>()
     };
     assert_eq!(of("open")[0]["from"], json!([1, 2]), "{rests}");
-    for section in ["lead", "table", "steps"] {
+    for section in ["lead", "steps"] {
         assert_eq!(of(section)[0]["from"], json!([1]), "{rests}");
     }
     let journal = table.env.read(&format!("docs/briefs/{SLUG}/journal-2026-01-09.md"));
@@ -62,7 +74,7 @@ fn a_brief_is_shown_as_it_was_written_without_its_marks_and_what_it_rests_on_is_
 fn sums_and_days_counted_in_weeks_are_sources_and_a_figure_without_one_goes_with_its_sentence() {
     let table = writing(|| {
         json!({"goals": "We write 24 mails (2 × 12) by 23 January. There are 777 of them. We begin in 2027.",
-               "sinks": "- Of these 24 mails none is written."})
+               "other": "- Of these 24 mails none is written."})
     });
     let lines = ["Orders wait two days from 9 January on. We write 12 mails.", "", "", "finish"];
     table.begin(&lines).exits(0);
@@ -72,7 +84,34 @@ fn sums_and_days_counted_in_weeks_are_sources_and_a_figure_without_one_goes_with
     let wrong = corrections(&table);
     assert_eq!(wrong.len(), 1);
     assert!(wrong[0].contains("- goals: 777 is in nothing that holds"), "{}", wrong[0]);
-    assert!(!wrong[0].contains("- sinks"), "{}", wrong[0]);
+    assert!(!wrong[0].contains("- other"), "{}", wrong[0]);
+}
+
+#[test]
+fn what_stands_in_italics_is_suggested_and_an_upright_figure_that_nobody_said_is_marked_or_goes() {
+    let table = writing(|| {
+        json!({"goals": "We stop *at 777 orders*. There are 541 of them. And 543 of those.\n\nWe keep 812 rows [1], and 813 more [1].",
+               "steps": "| What | Who | By |\n|---|---|---|\n| Ask the bank [1] | *Zoe* | *day 61* |\n\
+                         | Ask them all | Bob | day 47 |\n| Tell them all [1] | Ann | day 59 |"})
+    });
+    table.begin(&[FULL, "", "", "finish"]).exits(0);
+    let wrong = corrections(&table);
+    assert_eq!(wrong.len(), 1);
+    let faults: Vec<&str> = wrong[0]
+        .lines()
+        .filter_map(|line| line.split_once(" is in nothing that holds"))
+        .map(|(figure, _)| figure)
+        .collect();
+    let expected = ["- goals: 541", "- goals: 543", "- steps: 47", "- steps: 59"];
+    assert_eq!(faults, expected, "{}", wrong[0]);
+    assert!(wrong[0].contains("- goals: 812 and 813 are in nothing that holds"), "{}", wrong[0]);
+    let text = brief(&table);
+    for part in [
+        "\nWe stop *at 777 orders*. \n\nWe keep 812 rows, and 813 more *(812, 813: suggested)*.\n",
+        "\n|---|---|---|\n| Ask the bank | *Zoe* | *day 61* |\n| Tell them all | Ann | day 59 *(59: suggested)* |\n",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
 }
 
 #[test]
@@ -81,7 +120,7 @@ fn a_brief_over_its_length_and_a_mark_of_nothing_go_back_once() {
     table.begin(&[FULL, "", "", "finish"]).exits(0);
     let wrong = corrections(&table);
     assert_eq!(wrong.len(), 1);
-    for part in ["words in all, where 1800 are the most", "- scope: [99] is nothing that holds"] {
+    for part in ["words in all, where 2200 are the most", "- scope: [99] is nothing that holds"] {
         assert!(wrong[0].contains(part), "{}", wrong[0]);
     }
     assert!(brief(&table).contains("\n- All of it\n"), "no mark is shown");
@@ -89,7 +128,7 @@ fn a_brief_over_its_length_and_a_mark_of_nothing_go_back_once() {
 
 #[test]
 fn what_a_writer_passes_over_twice_closes_the_brief_in_a_sentence() {
-    let table = writing(|| json!({"closing": ""}));
+    let table = writing(|| json!({}));
     table.begin(&[FULL, "/fact Sixty inspectors come in May", "", "", "finish"]).exits(0);
     assert!(corrections(&table)[0].contains("Sixty inspectors come in May"));
     assert!(brief(&table).contains("Sixty inspectors come in May."), "{}", brief(&table));

@@ -8,7 +8,7 @@ use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Response};
 
 /// A table whose model takes down what this says, and else answers as usual.
-fn taking_down(minutes: impl Fn(&[String]) -> Value + Send + Sync + 'static) -> Table {
+pub(super) fn taking_down(minutes: impl Fn(&[String]) -> Value + Send + Sync + 'static) -> Table {
     let server = ModelServer::start(move |request| {
         let mut value = Brain::default().reply(request);
         if value.get("said").is_some() {
@@ -25,7 +25,7 @@ fn brief(table: &Table) -> String {
     table.env.read(&format!("docs/briefs/{SLUG}/brief-2026-01-09.md"))
 }
 
-fn entries(table: &Table) -> Vec<Value> {
+pub(super) fn entries(table: &Table) -> Vec<Value> {
     table.own()["ledger"]["entries"].as_array().expect("a list").clone()
 }
 

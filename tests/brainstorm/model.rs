@@ -43,8 +43,10 @@ impl Brain {
             self.minutes(properties, request)
         } else if has("changes") {
             no_changes(properties)
-        } else if has("stories") && has("problem") {
-            with_sections(draft(request), properties)
+        } else if has("brief") {
+            json!({"brief": "Keep orders in the ledger.\n\n## Why\n\nThe customer leaves."})
+        } else if has("parts") {
+            in_parts(draft(request), properties)
         } else if has("approaches") {
             json!({"approaches": [
                 {"name": "Ledger first", "how": "Orders wait in our ledger.", "price": "A worker to watch."},
@@ -165,27 +167,42 @@ fn draft(request: &Request) -> Value {
     }
     json!({"problem": format!("When the provider is down, the ledger has no order and the customer leaves {from}."),
         "users": format!("- customers at the ledger {from}"),
-        "goals": "", "scope": "", "constraints": "", "decisions": "", "open": "", "closing": "",
-        "sinks": "- Nobody has asked the bank. *(suggested)*",
+        "other": "Nobody has asked the bank. *(suggested)*",
         "options": format!("| Option | What | Price |\n|---|---|---|\n{}", options.join("\n")),
         "risks": format!("| Risk | Response | Owner |\n|---|---|---|\n{}", risks.join("\n")),
         "stories": format!("1. **A customer keeps the order in our ledger during an outage** {from}\n   - The order is there\n2. **Support sees pending orders** {from}"),
         "steps": format!("| What | Who | By |\n|---|---|---|\n| Write down the ledger's key {from} | Ann *(suggested)* | Friday *(suggested)* |"),
-        "lead": format!("Keep orders in the ledger {from}."), "title": "Checkout that survives a payment outage",
-        "table": format!("| In short | |\n|---|---|\n| Where | our ledger {from} |")})
+        "lead": format!("Keep orders in the ledger {from}."), "title": "Checkout that survives a payment outage"})
 }
 
-/// The names of the sections of a brief that a schema wants, its title included.
-pub(super) fn sections(properties: &Value) -> Vec<String> {
-    let names = properties.as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default();
-    Vec::into_iter(names).filter(|name: &String| name != "headings").collect()
-}
+/// The sections of a brief, and what the scripted models call them.
+const HEADINGS: [(&str, &str); 12] = [
+    ("problem", "Problem"),
+    ("users", "Who is touched by it"),
+    ("goals", "Goals and success"),
+    ("scope", "Scope"),
+    ("constraints", "Constraints"),
+    ("decisions", "Decisions"),
+    ("options", "Options"),
+    ("stories", "Stories"),
+    ("risks", "Risks"),
+    ("open", "Open questions"),
+    ("steps", "Next steps, in this order"),
+    ("other", "More"),
+];
 
-/// The headings of a brief whose writer speaks the language of the program around it, where it may give any.
-pub(super) fn no_headings(value: &mut Value, properties: &Value) {
-    if !properties["headings"].is_null() {
-        value["headings"] = json!([]);
+/// A brief in the form that is asked for: its sections as parts, in their order, if the schema has them and something stands in them.
+pub(super) fn in_parts(sections: Value, properties: &Value) -> Value {
+    let kinds = properties["parts"]["items"]["properties"]["of"]["enum"].as_array().expect("the kinds of parts");
+    let text = |of: &str| sections[of].as_str().unwrap_or_default().to_owned();
+    let wanted = HEADINGS.iter().filter(|(of, _)| kinds.contains(&json!(of)) && !text(of).is_empty());
+    let parts: Vec<Value> =
+        wanted.map(|(of, heading)| json!({"of": of, "heading": heading, "text": text(of)})).collect();
+    let mut value = json!({"parts": parts, "lead": sections["lead"], "title": sections["title"]});
+    if !properties["came_about"].is_null() {
+        value["came_about"] = json!("");
     }
+    value
 }
 
 /// No changes to a brief.
@@ -194,14 +211,6 @@ pub(super) fn no_changes(properties: &Value) -> Value {
         true => json!({"changes": []}),
         false => json!({"changes": [], "chatter": []}),
     }
-}
-
-/// A brief with these sections alone.
-fn with_sections(mut value: Value, properties: &Value) -> Value {
-    let wanted = sections(properties);
-    value.as_object_mut().expect("an object").retain(|name, _| wanted.contains(name));
-    no_headings(&mut value, properties);
-    value
 }
 
 const SUBJECTS: [&str; 12] = [

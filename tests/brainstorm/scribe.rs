@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::model::{no_headings, sections};
+use super::model::in_parts;
 use super::table::{last_words, read, task};
 use crate::support::model_server::Request;
 
@@ -26,7 +26,9 @@ pub(super) fn reply(request: &Request) -> Value {
         value
     } else if has("changes") {
         changes(request)
-    } else if has("stories") && has("problem") {
+    } else if has("brief") {
+        json!({"brief": "Nothing was taken down yet."})
+    } else if has("parts") {
         brief(properties, &prompt)
     } else if has("questions") {
         let count = properties["questions"]["maxItems"].as_u64().unwrap_or(1) as usize;
@@ -325,9 +327,6 @@ fn attended<T>(all: Vec<T>) -> Vec<T> {
 /// A brief that adds nothing: its problem is the first entry, and of the others it passes over each third.
 fn brief(properties: &Value, prompt: &str) -> Value {
     let mut value = json!({});
-    for section in sections(properties) {
-        value[section] = json!("");
-    }
     let held = attended(kinds(prompt));
     for (place, (id, kind, text)) in held.into_iter().enumerate() {
         let section = if place == 0 { "problem" } else { section(&kind) };
@@ -335,13 +334,12 @@ fn brief(properties: &Value, prompt: &str) -> Value {
         let line = if place == 0 { format!("{text} [{id}]") } else { format!("{before}- {text} [{id}]\n") };
         value[section] = json!(line);
     }
-    if value["problem"] == "" {
+    if value["problem"].is_null() {
         value["problem"] = json!("Nothing was said");
     }
     value["lead"] = value["problem"].clone();
     value["title"] = json!("What is to be made");
-    no_headings(&mut value, properties);
-    value
+    in_parts(value, properties)
 }
 
 /// The changes to it: what it is told that it left out, but for each third of that, as the last word of the brief.

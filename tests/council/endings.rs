@@ -139,11 +139,10 @@ fn a_run_that_is_killed_in_the_middle_of_a_cycle_pays_for_no_call_twice() {
     let table = Table::of(server);
     let mut running = table.call([REQUEST, "--no-pause", "--cycles", "1"]).spawn();
     running.say("skip\nThe shop\n");
-    while table.server.requests().iter().filter(|request| request.prompt().starts_with("You sit")).count() < 3
-        || table.env.journal().of_kind("chat").iter().filter(|call| call.finished()).count() < 5
-    {
-        std::thread::yield_now();
-    }
+    running.until(|| {
+        table.server.requests().iter().filter(|request| request.prompt().starts_with("You sit")).count() >= 3
+            && table.env.journal().of_kind("chat").iter().filter(|call| call.finished()).count() >= 5
+    });
     running.kill();
     gate.open();
     let before = table.server.calls();

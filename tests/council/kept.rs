@@ -183,6 +183,37 @@ fn the_writer_takes_back_only_what_later_words_of_the_user_take_back() {
     assert_eq!(list(&session["nietz"]["takenBack"]).len(), 1);
 }
 
+#[test]
+fn who_drafts_the_answer_is_told_what_the_user_took_back_as_taken_back() {
+    let brain = Brain { stand: restless, ..Brain::default() };
+    let server = ModelServer::start(move |request| {
+        let mut value = brain.reply(request);
+        if request.prompt().contains("what of all that the user said holds no longer") {
+            value["taken_back"] = serde_json::json!([{"quote": "1,450 a month", "by": "It is 1,600 now"}]);
+        }
+        Response::text(value.to_string())
+    });
+    let table = Table { model: LARGE, ..Table::of(server) };
+    let lines = [
+        "facts",
+        "",
+        "We make 410,000 a year and what stays is about 38,000. The oven is full.",
+        "/strike what stays is about 38,000",
+        "/strike 4",
+        "stop",
+        "",
+    ];
+    let context = "The rent is 1,450 a month. It is 1,600 now.";
+    table.hold(&["--consider", "never", "--context", context], &lines).exits(0);
+    let drafted = table.prompts("You are a wise friend and an experienced adviser of the person who asks this");
+    assert_eq!(drafted.len(), 1);
+    // A sentence that was struck whole is gone; of others, the words that hold no longer are named.
+    let told = "# What the user says\n\nU1: The rent is 1,450 a month.\nU2: It is 1,600 now.\n\
+                U3: We make 410,000 a year and what stays is about 38,000.\n\n\
+                They hold no longer: 1,450 a month\n\nThey hold no longer: what stays is about 38,000\n\nFirst, for yourself: ";
+    assert!(drafted[0].prompt().contains(told), "{}", drafted[0].prompt());
+}
+
 /// A council of a large mind that talks instead of answering where `refuses` says so, until it has come to its senses.
 fn once_stubborn(refuses: fn(&Request) -> bool) -> (Table, std::sync::Arc<std::sync::atomic::AtomicBool>) {
     let sensible = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));

@@ -205,13 +205,16 @@ impl Runs {
         }
     }
 
-    /// Returns the id of the run that `wanted` names: any run by its whole name, the user's own also by a part.
+    /// Returns the id of the run that `wanted` names: any run by its whole name, the user's own also by a part or as [`LATEST`].
     ///
     /// # Errors
     ///
     /// `run-not-found` if no run fits or several do.
     pub fn find_own(&self, wanted: &str) -> Result<String> {
         let mut ids = self.ids()?;
+        if wanted == LATEST && !ids.iter().any(|id| id == LATEST) {
+            return self.newest_own();
+        }
         ids.retain(|id| id.contains(wanted));
         let listed = self.store.listed(ids.clone())?;
         let own = listed.into_iter().filter(|run| run.id == wanted || run.origin == Origin::Own);

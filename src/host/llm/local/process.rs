@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -113,23 +114,59 @@ async fn stderr_tail(mut errors: ChildStderr) -> String {
     String::from_utf8_lossy(&tail).into_owned()
 }
 
-/// Returns how many threads to use: as many as there are cores that other programs leave free.
+/// How long the machine is looked at before an engine starts.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Returns how many threads to use: as many as there are cores that other programs leave free now. (The load of the last minute says
+/// little of now: behind a build it is high for minutes.)
 ///
 /// The threads of the engine wait for each other many times a token, so one thread without a core of its
 /// own delays all: with both of two cores taken, two threads were four times slower than one.
-pub(super) fn free_cores() -> usize {
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split_whitespace().next().and_then(|load| load.parse().ok());
-    cores_left(num_cpus::get_physical(), load.unwrap_or(0.0))
+pub(super) async fn free_cores() -> usize {
+    let before = CoreTimes::now();
+    tokio::time::sleep(LOOK).await;
+    cores_left(num_cpus::get_physical(), CoreTimes::now().busy_since(before))
 }
 
-fn cores_left(cores: usize, load: f64) -> usize {
-    cores.saturating_sub((load + 0.25).floor() as usize).max(1)
+/// How long all cores together have worked and have had nothing to do since the machine started, in ticks.
+#[derive(Clone, Copy, Default)]
+struct CoreTimes {
+    worked: u64,
+    idle: u64,
+}
+
+impl CoreTimes {
+    /// Reads Linux's statistics. On other systems all times are zero, so that nothing counts as busy.
+    fn now() -> CoreTimes {
+        CoreTimes::read(&std::fs::read_to_string("/proc/stat").unwrap_or_default())
+    }
+
+    /// Its first line: user, nice, system, idle, waiting for disks, interrupts of two kinds, stolen.
+    fn read(text: &str) -> CoreTimes {
+        let line = text.lines().next().unwrap_or_default();
+        let mut times = CoreTimes::default();
+        for (at, ticks) in line.split_whitespace().skip(1).take(8).enumerate() {
+            let ticks: u64 = ticks.parse().unwrap_or_default();
+            *(if matches!(at, 3 | 4) { &mut times.idle } else { &mut times.worked }) += ticks;
+        }
+        times
+    }
+
+    /// Returns how many cores were busy since then.
+    fn busy_since(self, before: CoreTimes) -> f64 {
+        let worked = self.worked.saturating_sub(before.worked) as f64;
+        let all = worked + self.idle.saturating_sub(before.idle) as f64;
+        if all == 0.0 { 0.0 } else { worked / all * num_cpus::get() as f64 }
+    }
+}
+
+fn cores_left(cores: usize, busy: f64) -> usize {
+    cores.saturating_sub((busy + 0.25).floor() as usize).max(1)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::cores_left;
+    use super::{CoreTimes, cores_left};
 
     #[test]
     fn cores_that_others_use_are_left_to_them() {
@@ -137,5 +174,16 @@ mod tests {
         assert_eq!(cores_left(2, 0.8), 1);
         assert_eq!(cores_left(2, 9.0), 1);
         assert_eq!(cores_left(8, 3.1), 5);
+    }
+    /// What the machine did before the engine starts, a build for minutes, keeps no core from it.
+    #[test]
+    fn a_core_is_taken_by_what_runs_now() {
+        let before = CoreTimes::read("cpu  90000 10 5000 1000 20 0 30 0 0 0\ncpu0 1 1 1 1\n");
+        let quiet = CoreTimes::read("cpu  90000 10 5001 1018 21 0 30 0 0 0\n");
+        let half = CoreTimes::read("cpu  90009 10 5001 1010 20 0 30 0 0 0\n");
+        let cores = num_cpus::get() as f64;
+        assert!((quiet.busy_since(before) - cores * 0.05).abs() < 1e-9);
+        assert!((half.busy_since(before) - cores * 0.5).abs() < 1e-9);
+        assert_eq!(before.busy_since(before), 0.0);
     }
 }

@@ -57,8 +57,11 @@ impl Slot {
         }
     }
 
-    fn threads(&self, settings: &EngineSettings) -> usize {
-        settings.threads.or(self.crowded.map(|(_, threads)| threads)).unwrap_or_else(process::free_cores)
+    async fn threads(&self, settings: &EngineSettings) -> usize {
+        match settings.threads.or(self.crowded.map(|(_, threads)| threads)) {
+            Some(threads) => threads,
+            None => process::free_cores().await,
+        }
     }
 }
 
@@ -89,7 +92,7 @@ impl LocalModelAdapter {
         slot.stop_if_resized(&self.settings);
         if slot.engine.is_none() {
             let weights = self.model.weights(&self.settings, &*self.on_progress, report).await?;
-            let threads = slot.threads(&self.settings);
+            let threads = slot.threads(&self.settings).await;
             slot.engine = Some(EngineProcess::start(&self.settings, threads, self.model.name(), &weights).await?);
         }
         slot.calls += 1;

@@ -59,7 +59,10 @@ impl ServedLocalModel {
         let trained = Gguf::open(&weights).and_then(|file| file.context());
         // What cannot be read here, the server says better.
         let context = trained.map_or(CONTEXT, |trained| trained.min(CONTEXT));
-        let threads = self.settings.threads.unwrap_or_else(free_cores);
+        let threads = match self.settings.threads {
+            Some(threads) => threads,
+            None => free_cores().await,
+        };
         let load = Load { weights: &weights, context, threads };
         *process = Some((ServerProcess::start(&self.settings, &self.server, &load, report).await?, context));
         Ok(())

@@ -1,0 +1,161 @@
+--!strict
+--- Numbers that are written in words, in English, French and German: "twenty-two", "quatre-vingt-dix", "vierundzwanzig". Pure.
+
+local figures = require("./figures")
+local text = require("@nietz/text")
+
+local number_words = {}
+
+--- Words by their values, without accents, in small letters. Those of ten and more may join smaller ones behind them.
+local VALUES: { [string]: number } = {}
+for value, words in
+	{
+		[1] = "one un une ein eins eine",
+		[2] = "two deux zwei",
+		[3] = "three trois drei",
+		[4] = "four quatre vier",
+		[5] = "five cinq funf",
+		[6] = "six sechs",
+		[7] = "seven sept sieben",
+		[8] = "eight huit acht",
+		[9] = "nine neuf neun",
+		[10] = "ten dix zehn",
+		[11] = "eleven onze elf",
+		[12] = "twelve douze zwolf",
+		[13] = "thirteen treize dreizehn",
+		[14] = "fourteen quatorze vierzehn",
+		[15] = "fifteen quinze funfzehn",
+		[16] = "sixteen seize sechzehn",
+		[17] = "seventeen siebzehn",
+		[18] = "eighteen achtzehn",
+		[19] = "nineteen neunzehn",
+		[20] = "twenty vingt vingts zwanzig",
+		[30] = "thirty trente dreissig dreißig",
+		[40] = "forty quarante vierzig",
+		[50] = "fifty cinquante funfzig",
+		[60] = "sixty soixante sechzig",
+		[70] = "seventy septante siebzig",
+		[80] = "eighty huitante octante achtzig",
+		[90] = "ninety nonante neunzig",
+		[100] = "hundred cent cents hundert",
+		[1000] = "thousand mille tausend",
+	}
+do
+	for word in string.gmatch(words, "%S+") do
+		VALUES[word] = value
+	end
+end
+
+--- Words that may stand within a number.
+local JOINING: { [string]: boolean } = { ["and"] = true, et = true, und = true }
+
+--- The beginnings of German words that are numbers of several parts, longest first.
+local GERMAN = {}
+for word in VALUES do
+	table.insert(GERMAN, word)
+end
+table.sort(GERMAN, function(one: string, other: string): boolean
+	return #one > #other
+end)
+
+--- Returns the value of a German word of several parts: "vierundzwanzig", "zweihundertfünfzig"; nil where it is none.
+local function of_compound(word: string): number?
+	local rest, whole, value, parts = word, 0, 0, 0
+	while rest ~= "" do
+		local taken: string? = nil
+		for _, part in GERMAN do
+			if string.sub(rest, 1, #part) == part then
+				taken = part
+				break
+			end
+		end
+		if taken == nil then
+			return nil
+		end
+		local one = VALUES[taken]
+		if one == 1000 then
+			whole, value = whole + math.max(value, 1) * 1000, 0
+		elseif one == 100 then
+			value = math.max(value, 1) * 100
+		else
+			value += one
+		end
+		parts += 1
+		rest = string.sub(rest, #taken + 1)
+		if string.sub(rest, 1, 3) == "und" then
+			rest = string.sub(rest, 4)
+		end
+	end
+	return if parts > 1 then whole + value else nil
+end
+
+--- What stands between the hours and the minutes of a time: "dix-sept heures trente".
+local HOURS: { [string]: boolean } = { heure = true, heures = true, uhr = true }
+
+--- A number while it is read: thousands that are done, and what comes behind them.
+type Reading = { whole: number, value: number }
+
+--- Adds a word's value to a number, or says that it begins another one.
+local function joined(reading: Reading, value: number): boolean
+	local open = reading.value % 100
+	if value == 1000 then
+		reading.whole, reading.value = reading.whole + math.max(reading.value, 1) * 1000, 0
+	elseif value == 100 and reading.value < 10 then
+		reading.value = math.max(reading.value, 1) * 100
+	elseif value == 20 and open == 4 then
+		reading.value += 76
+	elseif value < 10 and open % 10 == 0 and open ~= 10 or value < 100 and open == 0 then
+		reading.value += value
+	elseif value >= 10 and value < 20 and (open == 60 or open == 80) then
+		reading.value += value
+	elseif value >= 7 and value < 10 and open % 20 == 10 and open > 60 or value >= 7 and value < 10 and open == 10 then
+		reading.value += value
+	else
+		return false
+	end
+	return true
+end
+
+--- Returns the numbers that a text has in words, from ten on: smaller ones are words more than figures.
+function number_words.of(line: string): { figures.Figure }
+	local found: { figures.Figure } = {}
+	local reading: Reading? = nil
+	local last, hours = 0, 0
+	local function close()
+		last = if reading ~= nil then reading.whole + reading.value else 0
+		if last >= figures.LEAST then
+			table.insert(found, { written = tostring(last), value = last })
+		end
+		if hours > 0 and last > 0 and last < 60 then
+			table.insert(found, { written = `{hours}:{last}`, value = hours + last / 60 })
+		end
+		reading, hours = nil, 0
+	end
+	for word, behind in string.gmatch(text.fold(line), "([%a\128-\255]+)([^%a\128-\255]*)") do
+		local value = VALUES[word]
+		if value ~= nil then
+			if reading == nil or not joined(reading, value) then
+				if reading ~= nil then
+					close()
+				end
+				local begun: Reading = { whole = 0, value = 0 }
+				joined(begun, value)
+				reading = begun
+			end
+		elseif JOINING[word] == nil then
+			close()
+			hours = if HOURS[word] and last < 24 then last else 0
+			local whole = of_compound(word)
+			if whole ~= nil and whole >= figures.LEAST then
+				table.insert(found, { written = tostring(whole), value = whole })
+			end
+		end
+		if string.find(behind or "", "[^%s%-]") ~= nil then
+			close()
+		end
+	end
+	close()
+	return found
+end
+
+return number_words

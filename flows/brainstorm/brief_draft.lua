@@ -8,9 +8,9 @@ local brief_check = require("./brief_check")
 local brief_document = require("./brief_document")
 local brief_sections = require("./brief_sections")
 local brief_writing = require("./brief_writing")
+local confidences = require("./confidences")
 local context = require("./context")
 local list = require("../common/list")
-local notebook = require("./notebook")
 local outside_facts = require("./outside_facts")
 local session = require("./session")
 local shape = require("../common/shape")
@@ -26,7 +26,7 @@ local MAX_ANSWERS = 14
 
 --- Returns a document with what holds in it, each entry in its section, in its own words.
 local function with_entries(self: app.App, document: brief_document.Document): brief_document.Document
-	local held = notebook.holding(self.doc)
+	local held = confidences.tellable(self.doc)
 	for _, entry in held do
 		local section = brief_document.OF_KIND[entry.kind]
 		local wanted = section ~= nil and (section ~= "steps" or self.options.plan)

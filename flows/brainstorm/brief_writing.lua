@@ -8,11 +8,11 @@ local brief_check = require("./brief_check")
 local brief_document = require("./brief_document")
 local brief_sections = require("./brief_sections")
 local clock = require("@nietz/clock")
+local confidences = require("./confidences")
 local document = require("../common/document")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
 local marked = require("../common/marked")
-local notebook = require("./notebook")
 local session = require("./session")
 local shape = require("../common/shape")
 local similarity = require("../common/similarity")
@@ -40,7 +40,7 @@ end
 
 --- Returns what a brief is checked by. What files of the project say is said, and so are the days of the session.
 local function basis_of(self: app.App): document.Basis
-	local held = notebook.holding(self.doc)
+	local held = confidences.tellable(self.doc)
 	local today = string.sub(clock.now(), 1, 10)
 	local lines = { self.doc.nietz.topic, string.sub(self.doc.session.created, 1, 10), today }
 	-- A day that was said without its year is of this one or of the next.
@@ -183,6 +183,10 @@ local function corrected(
 ): (document.Document, { document.Source })
 	local missing = untold(made, basis)
 	local faults = document.faults(made, basis)
+	for _, one in confidences.told(self.doc, made, basis.sections) do
+		local why = `tells what was said in confidence; leave it out, with all that lets it be guessed ("{one.unit.text}")`
+		table.insert(faults, { section = one.section, why = why })
+	end
 	if #missing == 0 and #faults == 0 then
 		return made, {}
 	end
@@ -292,7 +296,7 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 	end
 	local first, order = taken(value)
 	local better, left = corrected(self, first, basis, exchange)
-	local made: document.Document = document.clean(better, basis)
+	local made = document.clean(confidences.without(self.doc, better, basis.sections), basis)
 	local told = marked.plain(document.whole(made, basis.sections))
 	local passed = list.filter(untold(made, basis), function(one): boolean
 		return not has_words(told, one.source) and table.find(left, one.source) == nil
@@ -301,7 +305,7 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 		self,
 		made,
 		order,
-		list.filter(notebook.holding(self.doc), function(entry): boolean
+		list.filter(confidences.tellable(self.doc), function(entry): boolean
 			return list.some(passed, function(one): boolean
 				return one.source.id == tostring(entry.id)
 			end)

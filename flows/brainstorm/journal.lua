@@ -3,6 +3,7 @@
 --- and what was set aside by going back.
 
 local app = require("./app")
+local confidences = require("./confidences")
 local ems = require("./ems")
 local lang = require("./lang")
 local ledger = require("../common/ledger")
@@ -29,20 +30,10 @@ local function note_line(doc: session.Doc, note: session.Note): { kind: string, 
 	return { kind = note.by or note.kind or "", text = if note.about then `{note.about} → {shown}` else shown }
 end
 
---- Whether an entry rests on what was said in confidence, or gave way because of it: it would be told by that.
-local function tells_private(self: app.App, entry: ledger.Entry): boolean
-	if entry.quote ~= nil and session.is_private(self.doc, entry.quote) then
-		return true
-	end
-	return list.some(self.doc.nietz.ledger.entries, function(other): boolean
-		return other.of == entry.id and other.quote ~= nil and session.is_private(self.doc, other.quote)
-	end)
-end
-
 --- Returns what was noted in an iteration, one line each, with the words that it rests on; what holds no more is struck out.
 local function noted(self: app.App, turn: number, gone: { ledger.Entry }): { string }
 	local told = list.filter(ledger.of_turn(self.doc.nietz.ledger, turn), function(entry): boolean
-		return not tells_private(self, entry)
+		return not confidences.stands_behind(self.doc, entry)
 	end)
 	return list.map(told, function(entry): string
 		local line = if entry.kind == "revocation"

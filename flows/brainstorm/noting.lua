@@ -333,7 +333,7 @@ function noting.run(self: app.App, wants: Wants): Noted
 		end
 		for _, item in value.private or {} do
 			table.insert(quoted, item)
-			session.keep_private(doc, item, said)
+			session.keep_private(doc, item, `{said}\n{heard(doc)}`)
 		end
 		if wants.weigh then
 			-- What was taken down earlier in the iteration counts, too.

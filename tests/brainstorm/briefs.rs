@@ -1,9 +1,12 @@
 //! What comes before the brief and around it: the project's own words, ideas in steps, approaches, forms, templates, and a brief that
 //! somebody edited.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::model::Brain;
 use super::table::{FULL, SLUG, TOPIC, Table, path, prompts, read, said, says, yaml};
+use crate::support::env::Env;
+use crate::support::model_server::{ModelServer, Response};
 
 fn brief(table: &Table, name: &str) -> String {
     table.env.read(&format!("docs/briefs/{SLUG}/{name}.md"))
@@ -61,6 +64,28 @@ fn each_form_and_a_template_of_ones_own_says_all_that_holds() {
         ]) {
             assert!(text.contains(part), "{arguments:?}: {part:?} is not in\n{text}");
         }
+    }
+}
+
+/// A writer may leave the problem out: a record of decisions has no empty context then.
+#[test]
+fn a_record_of_decisions_without_a_problem_has_no_empty_context() {
+    for (kept, context) in [
+        (vec!["users", "decisions"], "## Context\n\n### Who is touched by it\n\n- customers at the ledger\n"),
+        (vec!["decisions"], "## Context\n\ncheckout that survives a payment outage\n\n## Decision\n"),
+    ] {
+        let server = ModelServer::start(move |request| {
+            let mut value = Brain::default().reply(request);
+            if let Some(parts) = value.get_mut("parts").and_then(Value::as_array_mut) {
+                parts.retain(|part| kept.iter().any(|of| part["of"] == *of));
+                parts.push(json!({"of": "decisions", "heading": "Decisions", "text": "- Orders stay with us [1]"}));
+            }
+            Response::text(value.to_string())
+        });
+        let table = Table { env: Env::with(&server), server };
+        table.talk([TOPIC, "--no-clarify", "--no-hmw", "--format", "adr"], &[FULL, "", "", "finish"]).exits(0);
+        let text = brief(&table, "brief-2026-01-09");
+        assert!(text.contains(context), "{context:?} is not in\n{text}");
     }
 }
 

@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 
 use super::ledger::{entries, taking_down};
+use super::model::{Brain, sentences};
 use super::table::{FULL, SLUG, Table, said, says};
+use crate::support::env::Env;
+use crate::support::model_server::{ModelServer, Request, Response};
 
 /// The line about it at the end.
 const STANDS_NOWHERE: &str = "What you said in confidence stands in neither; the session still has your answers as you gave them \
@@ -83,4 +86,61 @@ fn what_rests_on_a_confidence_and_what_gave_way_to_it_are_in_neither() {
     let (brief, journal) = (document(&table, "brief"), document(&table, "journal"));
     assert!(!brief.contains("leaves us") && brief.contains("Bob leads"), "{brief}");
     assert!(!journal.contains("leaves us") && !journal.contains("~~"), "{journal}");
+}
+
+/// A writer who tells it all the same is told so, and what still tells it then goes: in its very words, or in most of them with one
+/// that was said nowhere else. What stands beside it, and what it rested on, stays.
+#[test]
+fn a_brief_that_tells_a_confidence_is_mended_or_goes_without_it() {
+    let server = ModelServer::start(|request| {
+        let mut value = Brain::default().reply(request);
+        if value.get("said").is_some() && sentences(request).iter().any(|one| one.contains("Zoe")) {
+            value["said"] = json!([{"quote": "Bob learns the worker", "kind": "constraint", "text": "Bob learns the worker by 30 April"}]);
+            value["decided"] = json!([]);
+            value["private"] = json!(["Zoe may leave us in May for her sister's farm"]);
+        }
+        if let Some(parts) = value.get_mut("parts").and_then(Value::as_array_mut) {
+            parts.retain(|part| part["of"] != "risks");
+            parts.push(json!({"of": "risks", "heading": "Risks", "text":
+                "| Risk | Answer |\n|---|---|\n| Zoe leaves us for the farm of her sister in May | Bob learns the worker by 30 April [1] |\n\
+                 | Zoe is ill in May | Bob |"}));
+            value["lead"] = json!(
+                "Keep orders. Zoe may leave us in May for her sister’s farm, so Bob learns the worker [1]. Ann pays."
+            );
+        }
+        Response::text(value.to_string())
+    });
+    let table = Table { env: Env::with(&server), server };
+    let answer =
+        "Bob learns the worker by 30 April. Between you and me: Zoe may leave us in May for her sister's farm.";
+    table.begin(&[answer, "", "", "finish"]).exits(0);
+    let asked = table.server.requests();
+    let told: Vec<String> =
+        asked.iter().map(Request::prompt).filter(|one| one.contains("in confidence; leave it out")).collect();
+    assert_eq!(told.len(), 1);
+    for section in ["lead", "risks"] {
+        assert!(told[0].contains(&format!("- {section}: tells what was said in confidence")), "{}", told[0]);
+    }
+    assert!(!told[0].contains("Zoe is ill"), "{}", told[0]);
+    let brief = document(&table, "brief");
+    assert!(!brief.contains("farm") && !brief.contains("leave us"), "{brief}");
+    for part in ["\nKeep orders. Ann pays.\n", "| Zoe is ill in May | Bob |\n", "- Bob learns the worker by 30 April."]
+    {
+        assert!(brief.contains(part), "{part:?} is not in\n{brief}");
+    }
+}
+
+/// Somebody says later that it was said in confidence: what was noted of it is told no more.
+#[test]
+fn what_is_said_to_be_a_confidence_later_is_one_and_no_entry_of_it_is_told() {
+    let table = taking_down(|said| match said.iter().any(|one| one.contains("between us")) {
+        true => json!({"said": [], "decided": [], "private": ["Zoe leaves us in May"]}),
+        false => json!({"said": [{"quote": said[0], "kind": "fact", "text": "Zoe leaves in May"}], "decided": []}),
+    });
+    let lines = ["Zoe leaves us in May.", "", "", "What I said of Zoe stays between us.", "", "", "finish"];
+    let ended = table.begin(&lines).exits(0);
+    let (brief, journal) = (document(&table, "brief"), document(&table, "journal"));
+    assert!(!brief.contains("Zoe leaves"), "{brief}");
+    assert!(!journal.contains("Zoe leaves"), "{journal}");
+    says(&ended, &[STANDS_NOWHERE]);
 }

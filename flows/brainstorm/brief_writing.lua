@@ -155,21 +155,20 @@ local function drafted(self: app.App): string?
 end
 
 --- Whether a brief has most words of a source.
-local function has_words(told: string, source: document.Source): boolean
-	return similarity.shared_words(source.words, told) >= TOLD * #similarity.words(source.words)
+local function has_words(told: similarity.Stems, source: document.Source): boolean
+	return similarity.shared_stems(source.words, told) >= TOLD * #similarity.words(source.words)
 end
 
 --- Returns what no section tells, with or without its mark: its words, or a figure or name of it.
 local function untold(made: document.Document, basis: document.Basis): { document.Missing }
 	local told = marked.plain(document.whole(made, basis.sections))
-	local nowhere = document.untold(made, basis)
+	local all, stems = `{basis.title}\n{told}`, similarity.stems(told)
 	local names = document.names_of(list.map(basis.sources, function(source): string
 		return if source.wanted then source.words else ""
 	end))
 	return list.filter(document.missing(made, basis), function(one): boolean
-		local source = one.source
-		local is_told = has_words(told, source) and #document.lacking(source.words, `{basis.title}\n{told}`, names) == 0
-		return table.find(nowhere, source) ~= nil and not is_told
+		local has_all = #document.lacking(one.source.words, all, names) == 0
+		return not has_all or (#one.lacks == 0 and not has_words(stems, one.source))
 	end)
 end
 
@@ -297,7 +296,7 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 	local first, order = taken(value)
 	local better, left = corrected(self, first, basis, exchange)
 	local made = document.clean(confidences.without(self.doc, better, basis.sections), basis)
-	local told = marked.plain(document.whole(made, basis.sections))
+	local told = similarity.stems(marked.plain(document.whole(made, basis.sections)))
 	local passed = list.filter(untold(made, basis), function(one): boolean
 		return not has_words(told, one.source) and table.find(left, one.source) == nil
 	end)

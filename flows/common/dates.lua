@@ -142,16 +142,53 @@ local function stretches(line: string): { Stretch }
 	return found
 end
 
---- Returns how many days two dates are apart, by each reading of their years.
-local function apart(one: Date, other: Date): { number }
-	return list.map({ 0, 365, -365, 730, -730 }, function(days: number): number
-		return math.abs(one.place - other.place + days)
+--- By how many days two dates may be further apart than their places in a year, as their years are not read.
+local YEARS_APART = { 0, 365, -365, 730, -730 }
+
+--- Whether two dates are apart, by any reading of their years, by a number of days that fits.
+local function are_apart(one: Date, other: Date, fits: (days: number) -> boolean): boolean
+	for _, days in YEARS_APART do
+		if fits(math.abs(one.place - other.place + days)) then
+			return true
+		end
+	end
+	return false
+end
+
+--- Returns dates, each place in a year once.
+local function places(found: { Date }): { Date }
+	local seen: { [number]: boolean } = {}
+	return list.filter(found, function(date): boolean
+		local is_new = not seen[date.place]
+		seen[date.place] = true
+		return is_new
 	end)
+end
+
+--- What is known, and its days and stretches: one text is asked for many things in a row.
+type Known = { text: string, days: { Date }, stretches: { Stretch } }
+
+local last_known: Known?
+
+local function known_of(value: string): Known
+	if last_known ~= nil and last_known.text == value then
+		return last_known
+	end
+	local made = { text = value, days = places(of(value)), stretches = stretches(value) }
+	last_known = made
+	return made
+end
+
+--- Returns two lists as one.
+local function both<T>(one: { T }, other: { T }): { T }
+	local all = table.clone(one)
+	table.move(other, 1, #other, #all + 1, all)
+	return all
 end
 
 local function is_counted(date: Date, from: { Date }, said: { Stretch }): boolean
 	return list.some(from, function(one): boolean
-		return list.some(apart(date, one), function(days): boolean
+		return are_apart(date, one, function(days): boolean
 			local in_weeks = days % 7 == 0 and days <= 7 * FARTHEST
 			return in_weeks
 				or list.some(said, function(stretch): boolean
@@ -164,8 +201,8 @@ end
 --- Returns the numbers of days, weeks or months in a text that lie between two dates of it or of what is known, or that tell a
 --- stretch that is known in another unit (154 days for 22 weeks).
 function dates.between(line: string, known: string): { string }
-	local all = of(`{known}\n{line}`)
-	local said = stretches(known)
+	local all = places(both(known_of(known).days, of(line)))
+	local said = known_of(known).stretches
 	local found: { string } = {}
 	for _, stretch in stretches(line) do
 		local function fits(days: number): boolean
@@ -174,11 +211,12 @@ function dates.between(line: string, known: string): { string }
 		local is_told = list.some(said, function(one): boolean
 			return one.unit ~= stretch.unit and fits(one.days)
 		end)
-		local lies_between = list.some(all, function(one): boolean
-			return list.some(all, function(other): boolean
-				return list.some(apart(one, other), fits)
+		local lies_between = not is_told
+			and list.some(all, function(one): boolean
+				return list.some(all, function(other): boolean
+					return are_apart(one, other, fits)
+				end)
 			end)
-		end)
 		if is_told or lies_between then
 			table.insert(found, stretch.written)
 		end
@@ -188,7 +226,7 @@ end
 
 --- Returns the days of the month that a text names and that are counted from a day that is known.
 function dates.counted(line: string, known: string): { string }
-	local from, said = of(known), stretches(`{known}\n{line}`)
+	local from, said = known_of(known).days, both(known_of(known).stretches, stretches(line))
 	local found: { string } = {}
 	for _, date in of(line) do
 		if is_counted(date, from, said) then

@@ -90,35 +90,62 @@ local function names_in(sources: { Source }): { [string]: boolean }
 	end))
 end
 
+--- A place in which words are looked for, as they are looked for.
+type Place = { text: string, plain: string, figures: { figures.Figure }, folded: string }
+
+--- The last place: one document is asked for many words in a row.
+local last_place: Place?
+
+local function place_of(value: string): Place
+	if last_place ~= nil and last_place.text == value then
+		return last_place
+	end
+	local plain = without_months(value)
+	local made = { text = value, plain = plain, figures = figures.of(plain), folded = text.fold(value) }
+	last_place = made
+	return made
+end
+
 --- Returns the figures and names of words that a place does not have. What begins a sentence is a name where it is one elsewhere.
 function document.lacking(words: string, place: string, names: { [string]: boolean }): { string }
 	local found: { string } = {}
-	local plain = without_months(place)
-	local there = figures.of(plain)
+	local there = place_of(place)
 	for _, figure in figures.of(without_months(words)) do
-		local is_there = list.some(there, function(other): boolean
+		local is_there = list.some(there.figures, function(other): boolean
 			return other.value == figure.value
 		end)
-		if not is_there and ledger.invented_number(figure.written, plain) ~= nil then
+		if not is_there and ledger.invented_number(figure.written, there.plain) ~= nil then
 			table.insert(found, figure.written)
 		end
 	end
-	local folded = text.fold(place)
 	for word in string.gmatch(words, "%u[%w\128-\255%-]+") do
-		if names[word] and string.find(folded, text.fold(word), 1, true) == nil and table.find(found, word) == nil then
+		if names[word] and string.find(there.folded, text.fold(word), 1, true) == nil and table.find(found, word) == nil then
 			table.insert(found, word)
 		end
 	end
 	return found
 end
 
---- Returns the sections that cite a source, one text.
-local function citing(made: Document, basis: Basis, id: string): string
-	local found: { string } = {}
-	for _, section in basis.sections do
+--- A section without its marks, and what it cites.
+type Section = { plain: string, cites: { [string]: boolean } }
+
+local function sections_of(made: Document, basis: Basis): { Section }
+	return list.map(basis.sections, function(section): Section
 		local markdown = made[section] or ""
-		if id == "" or table.find(marked.cites(markdown), id) ~= nil then
-			table.insert(found, marked.plain(markdown))
+		local cites: { [string]: boolean } = {}
+		for _, id in marked.cites(markdown) do
+			cites[id] = true
+		end
+		return { plain = marked.plain(markdown), cites = cites }
+	end)
+end
+
+--- Returns the sections that cite a source, one text.
+local function citing(sections: { Section }, id: string): string
+	local found: { string } = {}
+	for _, section in sections do
+		if id == "" or section.cites[id] then
+			table.insert(found, section.plain)
 		end
 	end
 	return table.concat(found, "\n")
@@ -127,12 +154,16 @@ end
 --- Returns what is wanted and no section tells that cites it.
 function document.missing(made: Document, basis: Basis): { Missing }
 	local names = names_in(basis.sources)
+	local sections = sections_of(made, basis)
+	local stems: { [string]: similarity.Stems } = {}
 	local found: { Missing } = {}
 	for _, source in basis.sources do
-		local place = if source.wanted then citing(made, basis, source.id) else ""
+		local place = if source.wanted then citing(sections, source.id) else ""
 		if not source.wanted then
 			continue
-		elseif place == "" or similarity.shared_words(source.words, place) < SHARED * #similarity.words(source.words) then
+		end
+		stems[place] = stems[place] or similarity.stems(place)
+		if place == "" or similarity.shared_stems(source.words, stems[place]) < SHARED * #similarity.words(source.words) then
 			table.insert(found, { source = source, lacks = {} })
 		else
 			local lacks = document.lacking(source.words, `{basis.title}\n{place}`, names)
@@ -164,19 +195,6 @@ function document.name_of(leavable: { [string]: Source }, wanted: Source): strin
 		end
 	end
 	return ""
-end
-
---- Returns what is told nowhere in a document: what nothing cites, and what has a figure or a name that stands in no section.
-function document.untold(made: Document, basis: Basis): { Source }
-	local names = names_in(basis.sources)
-	local all = `{basis.title}\n{marked.plain(document.whole(made, basis.sections))}`
-	local found: { Source } = {}
-	for _, one in document.missing(made, basis) do
-		if #one.lacks == 0 or #document.lacking(one.source.words, all, names) > 0 then
-			table.insert(found, one.source)
-		end
-	end
-	return found
 end
 
 --- Returns all sections as one text.
@@ -242,11 +260,37 @@ end
 --- Through how many sums a figure may follow from those that were said.
 local MOST_STEPS = 4
 
+--- The figures that were said, of each basis: a document is looked at several times.
+local said_of: { [Basis]: { figures.Figure } } = setmetatable({}, { __mode = "k" }) :: any
+
+--- Returns the figures that were said, in digits and in words, each once.
+local function said_figures(basis: Basis): { figures.Figure }
+	local found = said_of[basis]
+	if found == nil then
+		local said = without_months(basis.said)
+		local known: { [string]: boolean } = {}
+		found = {}
+		for _, some in { figures.of(said), figures.in_words(said), number_words.of(said) } do
+			for _, figure in some do
+				local name = `{figure.written} {figure.value}`
+				if not known[name] then
+					known[name] = true
+					table.insert(found, figure)
+				end
+			end
+		end
+		said_of[basis] = found
+	end
+	return found
+end
+
 --- Returns all figures that may stand in a document: what was said, what sums in it come to, and days counted from those that were said.
 local function allowed(made: Document, basis: Basis): { figures.Figure }
-	local said = without_months(basis.said)
-	local all = figures.of(said)
+	local all = table.clone(said_figures(basis))
 	local known: { [string]: boolean } = {}
+	for _, figure in all do
+		known[`{figure.written} {figure.value}`] = true
+	end
 	local function take(found: { figures.Figure })
 		for _, figure in found do
 			local name = `{figure.written} {figure.value}`
@@ -256,8 +300,6 @@ local function allowed(made: Document, basis: Basis): { figures.Figure }
 			end
 		end
 	end
-	take(figures.in_words(said))
-	take(number_words.of(said))
 	if basis.follows then
 		take(figures.multiples(all))
 	end

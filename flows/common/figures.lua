@@ -64,9 +64,12 @@ function figures.of(line: string): { Figure }
 end
 
 local function has(known: { Figure }, value: number): boolean
-	return list.some(known, function(figure): boolean
-		return figure.value == value
-	end)
+	for _, figure in known do
+		if figure.value == value then
+			return true
+		end
+	end
+	return false
 end
 
 --- Returns the figures of a line that are not among the known ones.
@@ -465,6 +468,9 @@ function figures.in_words(line: string): { Figure }
 	local found: { Figure } = {}
 	local folded = text.fold(line)
 	for words, part in PARTS do
+		if string.find(folded, words, 1, true) == nil then
+			continue
+		end
 		for written in string.gmatch(folded, `(%d+)%s%a*%s?{words}`) do
 			table.insert(found, { written = written, value = (tonumber(written) or 0) + part })
 		end

@@ -52,6 +52,9 @@ end
 --- What stands at the beginning of a line before its words.
 local BEGINNINGS = { "^%s*[%-%*%+]%s+%[[ xX]%]%s*", "^%s*[%-%*%+]%s+", "^%s*%d+[%.%)]%s+", "^%s*>+%s*", "^%s+" }
 
+--- Asterisks that end what is bold or in italics.
+local CLOSES = "^%*+%f[%s%.,;:!%?%)|%z]"
+
 --- Returns a line without its marks.
 local function plain_line(line: string): string
 	local out, from = "", 1
@@ -65,7 +68,7 @@ local function plain_line(line: string): string
 		local begins = string.find(out, "^%s*[|>%-%*%+%d%.%)]*%s*$") ~= nil
 		if begins then
 			from = (string.find(line, "%S", from) or #line + 1) :: number
-		elseif string.find(string.sub(line, from, from), "[%w%(\"'“*]") == nil then
+		elseif string.find(string.sub(line, from, from), "[%w%(\"'“*]") == nil or string.find(string.sub(line, from), CLOSES) ~= nil then
 			out = string.gsub(out, "%s+$", "")
 			out ..= if string.sub(line, from, from) == "|" then " " else ""
 		end
@@ -118,8 +121,8 @@ local function marks_within(line: string): string
 	return (string.gsub(line, "([%.!%?]+[%*_]*)%s+(%[[#%dUP,;%s]+%])", " %2%1"))
 end
 
---- Returns the units of Markdown, in order; the heads of tables are none.
-function marked.units(markdown: string): { Unit }
+--- Returns the units of Markdown.
+local function read_units(markdown: string): { Unit }
 	local found: { Unit } = {}
 	local lines = text.lines(markdown)
 	local head: { string }? = nil
@@ -160,6 +163,24 @@ function marked.units(markdown: string): { Unit }
 		end
 	end
 	return found
+end
+
+--- The units of the sections that were read last, and how many of these: one section is looked at for one thing after another.
+local read: { [string]: { Unit } } = {}
+local count = 0
+local MOST_READ = 64
+
+--- Returns the units of Markdown, in order; the heads of tables are none. They are read, not changed.
+function marked.units(markdown: string): { Unit }
+	local units = read[markdown]
+	if units == nil then
+		if count >= MOST_READ then
+			read, count = {}, 0
+		end
+		units = read_units(markdown)
+		read[markdown], count = units, count + 1
+	end
+	return units
 end
 
 --- Returns the columns of the tables of Markdown, without their marks.

@@ -64,7 +64,12 @@ end
 
 --- Returns how many words `value` shares with `other`.
 function similarity.shared_words(value: string, other: string): number
-	return count_common(similarity.stems(value).list, similarity.stems(other).set)
+	return similarity.shared_stems(value, similarity.stems(other))
+end
+
+--- The same for a text that is compared with many.
+function similarity.shared_stems(value: string, other: Stems): number
+	return count_common(similarity.stems(value).list, other.set)
 end
 
 --- Returns how much of the shorter text stands in the other one, from 0 to 1.

@@ -61,8 +61,8 @@ fn prompts_are_read_without_their_marks_and_no_word_of_the_report_is_broken() {
 #[test]
 fn no_word_of_a_hint_is_broken() {
     let table = Table::large(Brain::default());
-    let env = table.env.without("OPENAI_API_KEY");
-    let arguments = ["run", "council", REQUEST, "--model", LARGE, "--consider", "never"];
+    let env = &table.env;
+    let arguments = ["run", "council", REQUEST, "--model", LARGE, "--personas", "Wizard"];
     let hint = env.nietz(arguments).args(["--json"]).go().ending()["failure"]["hint"].as_str().expect("one").to_owned();
     assert!(hint.len() > 80, "it takes more than a line: {hint}");
     let shown = plain(&at_a_terminal(env.nietz(arguments).var("NIETZ_RUN", "r2")).finish());

@@ -183,6 +183,8 @@ local function check_exchange(self: Check)
 		end
 	end
 	local open: session.Values? = nil
+	-- By their words: the questions that were left out, and may be asked again.
+	local left_out: { [string]: boolean } = {}
 	for index, turn in self.doc.messageTurns do
 		local pointer = `/messageTurns/{index - 1}`
 		local number = turn.relatedCycleOrRound.number
@@ -192,7 +194,9 @@ local function check_exchange(self: Check)
 			end
 			open = turn
 		elseif turn.messageType == "answer" then
-			local revisited = open ~= nil and (open.metadata or {}).revisit == true
+			local asked = if open ~= nil then open.content else ""
+			local revisited = left_out[asked] == true
+			left_out[asked] = revisited or rules.is_skip(turn.content)
 			if open == nil then
 				add_fault(self, pointer, "answers before anything was asked")
 			elseif (open.metadata or {}).questionId ~= (turn.metadata or {}).questionId then

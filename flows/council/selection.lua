@@ -87,6 +87,16 @@ local function add_seat(chosen: Chosen, persona: personas.Persona, reason: strin
 	table.insert(chosen.reasons, `{persona.name}: {reason}`)
 end
 
+--- Whether nobody was chosen whom the contrarian could argue with.
+local function has_no_opponent(chosen: Chosen): boolean
+	for _, seat in chosen.seats do
+		if seat.slug ~= members.contrarian().slug then
+			return false
+		end
+	end
+	return true
+end
+
 --- Chooses who debates, and records it.
 function selection.run(self: app.App, named: { personas.Persona }?)
 	local is_small = app.is_small(self, self.moderator)
@@ -126,7 +136,7 @@ function selection.run(self: app.App, named: { personas.Persona }?)
 		for _, item in value.personas do
 			add_seat(chosen, members.find(item.name) :: personas.Persona, app.to_line(item.reason))
 		end
-		if #chosen.seats == 0 then
+		if has_no_opponent(chosen) then
 			for _, slug in slugs do
 				add_seat(chosen, members.find(slug) :: personas.Persona, self.t("select.by_kind", { kind = kind }))
 			end

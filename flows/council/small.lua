@@ -4,6 +4,7 @@
 
 local agreement = require("./agreement")
 local app = require("./app")
+local known = require("./known")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
 local session = require("./session")
@@ -48,6 +49,7 @@ function small.case_vars(self: app.App): app.Values
 			settled = settled,
 			assumed = assumed,
 			said = said,
+			gone = known.taken_back(self),
 		}),
 		topic = self.doc.metadata.topic or self.doc.requestText,
 		options = app.open_options(self),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::model::{Brain, STEP, memo, restless, stuck, whole};
 use super::table::{LARGE, Table, each, list, said, says, turns};
-use crate::support::model_server::{ModelServer, Response};
+use crate::support::model_server::{ModelServer, Request, Response};
 
 #[test]
 fn each_point_names_who_said_it_in_a_turn_that_exists() {
@@ -72,6 +72,20 @@ fn who_is_convinced_or_undecided_writes_no_minority_report() {
     assert_eq!(list(&session["metadata"]["decision"]["minorityReports"]).len(), 0);
     assert!(turns(&session, "conclusion").iter().all(|turn| turn["metadata"]["dissents"] != true));
     assert_eq!(turns(&session, "conclusion").len(), 4, "where each of them stands, and the answer");
+}
+
+/// A small mind that hardly stands elsewhere would have to make its dissent up.
+#[test]
+fn who_hardly_stands_elsewhere_is_not_made_to_write_a_dissent() {
+    let stand: super::model::Stand = |name, _| if name == "Devil's Advocate" { ("B", 10) } else { ("A", 80) };
+    let table = Table::with(Brain { stand, ..Brain::default() });
+    let session = table.hold(&["--no-pause"], &[]).result();
+    assert!(table.prompts("Your dissent goes on the record").is_empty());
+    assert_eq!(list(&session["metadata"]["decision"]["minorityReports"]).len(), 0);
+    let ends = turns(&session, "conclusion");
+    let last = ends.iter().find(|turn| turn["sender"]["name"] == "Devil's Advocate").expect("a last position");
+    assert_eq!(last["metadata"]["dissents"], false);
+    assert!(last["content"].as_str().is_some_and(|said| said.contains("(confidence 10)")), "{last}");
 }
 
 /// The answer of a council of a large mind, whose moderator mends it so, where reviewers find this hole.
@@ -165,6 +179,19 @@ fn what_its_reader_misses_is_worked_in_and_what_is_told_nowhere_stands_in_the_se
     assert_eq!(each(left, "text"), ["We have decided that Bob decides.", "I feel a bit lost."]);
     assert_eq!((&left[0]["missed"], &left[1]["missed"]), (&true.into(), &Value::Null));
     says(&ended, &["- You said, and the answer still does not tell: “We have decided that Bob decides.”"]);
+}
+
+/// What is decided is kept as it was written, and nothing of it is cut.
+#[test]
+fn a_decision_is_kept_however_long_it_is() {
+    const LONG: &str = "Split billing out behind contract tests that both sides agree on before anybody moves a table, let the ledger \
+                        and the nightly export run side by side until nobody finds a difference between them, keep the old way \
+                        open for as long as the team of the shop wants it, and stop all of it on the day on which the tests of \
+                        either side fail and nobody can say why they do.";
+    assert!(LONG.len() > 300);
+    let brain = Brain { stand: stuck, mend: |_, _| json!({"decision": LONG}), ..Brain::default() };
+    let (_, session, _) = held(brain, "");
+    assert_eq!(session["metadata"]["decision"]["decision"]["text"], LONG);
 }
 
 /// What players of strong models and their users saw on 2026-11-26: two places of an answer that disagreed.
@@ -344,6 +371,64 @@ fn the_control_arm_spends_the_same_tokens_and_is_judged_blind_in_both_orders() {
         said.contains("**yes, by this judge**") && said.contains(&format!("Cost: council {council} tokens")),
         "{said}"
     );
+}
+
+/// A memo may name a member or an option by its letter; whoever judges it reads neither, but what the option is called.
+#[test]
+fn a_judge_reads_no_members_and_no_letters_in_a_memo_but_what_options_are_called() {
+    let mend: fn(&str, &[&str]) -> Value = |_, _| {
+        let words =
+            "## Why\n\nQA Engineer and Senior Architect prefer option A to Option B, as the Devil's Advocate knows. ";
+        json!({"memo": memo("P1").replace("## Why\n\n", words)})
+    };
+    let table = Table::large(Brain { stand: stuck, mend, ..Brain::default() });
+    let session = table.hold(&["--no-pause", "--cycles", "2", "--control"], &[]).result();
+    let answer = session["finalAnswer"].as_str().expect("an answer");
+    assert!(answer.contains("QA Engineer") && answer.contains("option A to Option B"), "{answer}");
+    let judged = table.prompts("Two answers to one request");
+    assert_eq!(judged.len(), 4);
+    for request in &judged {
+        let prompt = request.prompt();
+        for name in ["Senior Architect", "QA Engineer", "Devil", "option A", "Option B"] {
+            assert!(!prompt.contains(name), "{name} gives it away: {prompt}");
+        }
+        assert!(prompt.contains("prefer \"Split now\" to \"Leave it\""), "{prompt}");
+    }
+}
+
+/// Whoever is compared with the council, and whoever judges, knows what the user took back: a claim that rests on it counts against
+/// an answer.
+#[test]
+fn the_control_the_plain_answer_and_the_judge_are_told_what_was_taken_back() {
+    let lines = [
+        "",
+        "We make 410,000 a year and what stays is about 38,000. The oven is full.",
+        "/strike what stays is about 38,000",
+        "/strike 2",
+        "",
+        "stop",
+        "",
+    ];
+    let told = "They hold no longer: what stays is about 38,000";
+    for (table, alone) in
+        [(Table::with as fn(Brain) -> Table, "Decide this, alone"), (Table::large, "You are a wise friend and an")]
+    {
+        let table = table(Brain { stand: restless, ..Brain::default() });
+        let session = table.hold(&["--consider", "never", "--control"], &lines).result();
+        assert!(session["metadata"]["control"]["plain"].is_object(), "{}", session["metadata"]["control"]);
+        // Of those who answer alone one is the plain answer, and for a large mind one the draft.
+        for (begins, least) in
+            [(alone, 3), ("Several people answered this alone", 1), ("Two answers to one request", 4)]
+        {
+            let found = table.prompts(begins);
+            assert!(found.len() >= least, "{begins}: {}", found.len());
+            for prompt in found.iter().map(Request::prompt) {
+                assert!(prompt.contains(told) && !prompt.contains("The oven"), "{begins}: {prompt}");
+            }
+        }
+        let second = table.prompts("What was said so far, with ids");
+        assert!(second.iter().all(|request| request.prompt().contains(told)), "a small mind is told in each prompt");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Before the debate: one question at a time, skips that become assumptions, at most three rounds, revisiting.
 
-use super::model::Brain;
+use super::model::{Brain, stuck, whole};
 use super::table::{Table, each, list, said, says, turns};
 
 const TWO: [(&str, &str); 2] =
@@ -88,6 +88,30 @@ fn defaults_are_accepted_only_where_there_are_any_and_then_nothing_more_is_asked
     let ended = table.hold(&["--no-pause"], &["skip all"]);
     assert_eq!(each(list(&ended.result()["clarificationQuestions"]), "status"), ["skipped", "skipped", "skipped"]);
     assert_eq!(ended.asked().len(), 1);
+}
+
+/// Nobody who skips all questions has asked for the answer: the debate follows, and each who takes part, is compared with it or judges
+/// it knows what was assumed, and for which question.
+#[test]
+fn where_the_rest_is_skipped_the_debate_follows_and_all_know_what_was_assumed_for_which_question() {
+    for table in [Table::with, Table::large] {
+        let table = table(Brain { rounds: vec![TWO.to_vec()], stand: stuck, ..Brain::default() });
+        let session = table.hold(&["--no-pause", "--cycles", "2", "--control"], &["skip all"]).result();
+        assert_eq!((&session["debateCycles"], &session["status"]), (&2.into(), &"completed".into()));
+        assert_eq!(turns(&session, "discussion").len(), 6);
+        let is_told = |properties: &[&str]| {
+            let mut asked = table.server.requests();
+            asked.retain(|request| properties.iter().any(|name| !request.schema()["properties"][*name].is_null()));
+            assert!(!asked.is_empty(), "{properties:?}");
+            for request in asked {
+                let all = whole(&request);
+                assert!(all.contains(TWO[0].0) && all.contains(TWO[0].1), "{properties:?}: {all}");
+            }
+        };
+        for properties in [&["sure"][..], &["report"], &["memo", "decision"], &["better"]] {
+            is_told(properties);
+        }
+    }
 }
 
 #[test]

@@ -78,6 +78,29 @@ fn a_debate_ends_early_and_by_name() {
     }
 }
 
+/// A cycle's summary tells how what was disputed was settled: who stands where, and who moved. Options are told by their names.
+#[test]
+fn a_cycles_summary_says_who_moved_and_calls_options_by_their_names() {
+    fn stand(name: &str, cycle: usize) -> (&'static str, u64) {
+        match (name, cycle) {
+            ("QA Engineer", 1) => ("B", 70),
+            ("Devil's Advocate", _) => ("B", 60),
+            _ => ("A", 80),
+        }
+    }
+    let table = Table::large(Brain { stand, ..Brain::default() });
+    let ended = table.hold(&["--no-pause", "--cycles", "2"], &[]);
+    let session = ended.result();
+    let summary = session["councilDiscussions"][1]["resolutionSummary"].as_str().expect("a text");
+    for part in
+        ["QA Engineer moved from B to A.", "A (Split now) has 73 % of the confidence (", "B (Leave it) has 27 %"]
+    {
+        assert!(summary.contains(part), "{part} in {summary}");
+    }
+    assert!(!summary.contains("Split billing out now"), "{summary}");
+    says(&ended, &[&format!("*{summary}*")]);
+}
+
 #[test]
 fn reaching_the_limit_is_announced_and_recorded() {
     let ten = Table::with(Brain { stand: restless, ..Brain::default() });

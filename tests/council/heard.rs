@@ -73,6 +73,11 @@ fn what_the_user_says_is_everybodys_from_then_on_and_for_good() {
             assert!(found.iter().all(|request| request.prompt().contains(part)), "{begins}: {part}");
         }
     }
+    let reviewers = table.prompts("hole: the one thing in it");
+    assert!(!reviewers.is_empty());
+    for part in ["40,000 euros", "what about 30 reports?", "Nina decides."] {
+        assert!(reviewers.iter().all(|request| whole(request).contains(part)), "who dissents has heard it: {part}");
+    }
     let said = list(&session["nietz"]["said"]);
     assert_eq!(each(said, "text"), ["The fee is 40,000 euros.", "what about 30 reports?", "Nina decides."]);
     assert_eq!((&said[1]["to"], &said[0]["after"]), (&"QA Engineer".into(), &3.into()));
@@ -80,6 +85,26 @@ fn what_the_user_says_is_everybodys_from_then_on_and_for_good() {
     for part in ["Six people work here.", "The fee is 40,000 euros.", "Nina decides."] {
         assert!(left.contains(&part), "what the answer does not tell is on the record: {left:?}");
     }
+}
+
+/// A small mind has no conversation: each prompt tells it where the others stand, what they recommend, and all that the user said.
+#[test]
+fn a_small_mind_hears_where_others_stand_and_what_was_said_two_cycles_ago() {
+    let table = Table::with(Brain { stand: restless, ..Brain::default() });
+    let lines = ["", "The fee is 40,000 euros.", "@qa what about 30 reports?", "", "", "", ""];
+    table.hold(&["--cycles", "3"], &lines).exits(0);
+    let mut asked = table.prompts("You sit in a council");
+    asked.retain(|request| !request.prompt().contains("The user asks you"));
+    assert_eq!(asked.len(), 9);
+    for request in &asked[3..] {
+        let prompt = request.prompt();
+        for part in ["The fee is 40,000 euros.", "what about 30 reports?", "Where the others stand:\n- "] {
+            assert!(prompt.contains(part), "{part} in {prompt}");
+        }
+        assert_eq!(prompt.matches(". Begin with the contract tests of ").count(), 2, "of both others: {prompt}");
+    }
+    let written = &table.prompts("Write down what this council decided")[0];
+    assert!(written.prompt().contains("What those who stand for it recommend:\n- "), "{}", written.prompt());
 }
 
 /// In the second cycle QA amends the option that it stood for; the architect follows.
@@ -125,6 +150,26 @@ fn options_are_amended_in_the_debate_and_all_can_stand_for_them() {
     assert_eq!(decision["option"], "D");
     let answer = session["finalAnswer"].as_str().expect("an answer");
     assert!(!answer.contains("Split billing out in May"), "what was told whole is told by its name: {answer}");
+}
+
+/// What all want in the end is an option, so the council converges on it and all of them count.
+#[test]
+fn an_option_that_all_can_carry_ends_the_debate_with_all_of_them_behind_it() {
+    fn stand(name: &str, cycle: usize) -> (&'static str, u64) {
+        match (name, cycle) {
+            ("Devil's Advocate", 1 | 2) => ("B", 60),
+            (_, 1 | 2) => ("A", 70),
+            _ => ("D", 80),
+        }
+    }
+    let table = Table::large(Brain { stand, proposal: amends, ..Brain::default() });
+    let session = table.hold(&["--no-pause"], &[]).result();
+    assert_eq!((&session["metadata"]["outcome"], &session["debateCycles"]), (&"converged".into(), &3.into()));
+    let decision = &session["metadata"]["decision"];
+    assert_eq!(
+        (&decision["option"], &decision["carried"]),
+        (&"D".into(), &json!({"by": 3, "of": 3, "confidence": 80, "percent": 100}))
+    );
 }
 
 #[test]

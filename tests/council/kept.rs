@@ -126,6 +126,21 @@ fn revisiting_debates_once_more_and_keeps_what_was_concluded_before() {
     says(&ended, &["The limit of 1 cycles is reached, so nobody debates again"]);
 }
 
+/// Whoever comes to think otherwise by new facts is counted as they stand now, and not as they stood when it was first answered.
+#[test]
+fn after_a_revisit_the_decision_is_that_of_the_positions_now() {
+    let rounds = vec![vec![("Which deadline binds the migration?", "None before June")]];
+    let stand: super::model::Stand = |_, cycle| if cycle < 3 { ("A", 80) } else { ("B", 90) };
+    let table = Table::large(Brain { rounds, stand, ..Brain::default() });
+    let session = table.hold(&["--consider", "never"], &["skip", "", "", "", "revisit", "In May", ""]).result();
+    assert_eq!((&session["debateCycles"], &session["status"]), (&3.into(), &"completed".into()));
+    let former = &session["nietz"]["former"][0]["decision"];
+    assert_eq!((&former["option"], &former["carried"]["confidence"]), (&"A".into(), &80.into()));
+    let decision = &session["metadata"]["decision"];
+    assert_eq!((&decision["option"], &decision["carried"]["confidence"]), (&"B".into(), &90.into()));
+    assert_eq!(session["councilDiscussions"][2]["messageTurns"].as_array().map(Vec::len), Some(3));
+}
+
 #[test]
 fn what_is_taken_back_is_cut_out_and_all_else_that_was_said_stays() {
     let table = Table::large(Brain { stand: restless, ..Brain::default() });

@@ -13,6 +13,7 @@ mod leads;
 mod look;
 pub(crate) mod model;
 mod rules;
+mod screen;
 mod seats;
 pub(crate) mod spread;
 mod strict;

@@ -1,6 +1,6 @@
 //! Who sits in a council, and why.
 
-use super::model::Brain;
+use super::model::{Brain, stuck};
 use super::table::{REQUEST, SMALL, Table, complaint, each, list, says};
 use crate::support::env::Env;
 use crate::support::model_server::{ModelServer, Response};
@@ -38,6 +38,19 @@ fn named_personas_replace_the_choice_and_the_contrarian_stays() {
     assert_eq!(chosen["overriddenPersonas"], serde_json::json!(["Security Expert", "Tech Lead"]));
     assert_eq!(chosen["userOverride"], true);
     assert!(!table.prompts("Prepare a debate")[0].prompt().contains("Who could debate"), "the model is not asked");
+}
+
+/// Somebody who argues alone is no council, and would be refused when all was paid for.
+#[test]
+fn a_contrarian_whom_a_model_chose_alone_gets_others_to_argue_with() {
+    let seats = vec!["Devil's Advocate", "Devil's Advocate"];
+    for table in [Table::with, Table::large] {
+        let table = table(Brain { seats: seats.clone(), stand: stuck, ..Brain::default() });
+        let session = table.hold(&["--no-pause", "--cycles", "1"], &[]).result();
+        let names = each(list(&session["personaSelection"]["selectedPersonas"]), "name");
+        assert_eq!(names, ["Devil's Advocate", "Senior Architect", "Senior Developer", "Ops Architect"]);
+        assert_eq!(session["status"], "completed");
+    }
 }
 
 #[test]

@@ -277,6 +277,24 @@ local function is_first(doc: session.Doc): boolean
 	return true
 end
 
+--- Returns the user's notes on which no score could rest yet.
+local function unweighed(doc: session.Doc): { session.Note }
+	return list.filter(session.notes(doc, { "user" }), function(note): boolean
+		return not note.weighed
+	end)
+end
+
+--- Returns those of these notes that the ledger has, as parts of the conversation.
+local function read_parts(doc: session.Doc, notes: { session.Note }): { session.Part }
+	local found: { session.Part } = {}
+	for _, note in notes do
+		if note.read then
+			table.insert(found, { kind = "note", turn = note.iteration, at = table.find(doc.nietz.notes, note) :: number })
+		end
+	end
+	return found
+end
+
 --- Takes down what the ledger does not have yet. Where no model can, the user's sentences are taken as they stand.
 function noting.run(self: app.App, wants: Wants): Noted
 	local doc = self.doc
@@ -290,6 +308,7 @@ function noting.run(self: app.App, wants: Wants): Noted
 	for _, axis in ems.AXES do
 		table.insert(axes, { key = axis.key, score = doc.nietz.axes[axis.key] or 0 })
 	end
+	local notes = if wants.weigh then unweighed(doc) else {}
 	local value = app.ask_model(self, {
 		prompt = "ledger",
 		plain = true,
@@ -303,6 +322,7 @@ function noting.run(self: app.App, wants: Wants): Noted
 			),
 			first = is_first(doc),
 			weigh = wants.weigh,
+			noted = transcript.names(doc, read_parts(doc, notes)),
 			axes = axes,
 			count = wants.questions or 0,
 			direction = wants.direction or "",
@@ -336,8 +356,12 @@ function noting.run(self: app.App, wants: Wants): Noted
 			session.keep_private(doc, item, `{said}\n{heard(doc)}`)
 		end
 		if wants.weigh then
-			-- What was taken down earlier in the iteration counts, too.
+			-- What was taken down earlier, in the iteration or in a round before it, counts, too.
 			local weighed = said .. "\n" .. session.current_answers(doc)
+			for _, note in notes do
+				weighed ..= "\n" .. note.text
+				note.weighed = true
+			end
 			local after, held = ems.limit_change(doc.nietz.axes, read_claims(self, value, weighed), weighed)
 			session.set_axes(doc, after)
 			noted.held = held

@@ -60,7 +60,9 @@ local function user_pieces(self: app.App): { Piece }
 		add(pair.question, pair.answer)
 	end
 	for _, note in session.notes(self.doc, { "user" }) do
-		if note.iteration == self.doc.session.iteration then
+		-- What was said of a round before the iteration was not weighed with the one before.
+		local between = not note.read and note.about ~= nil
+		if note.iteration == self.doc.session.iteration or between then
 			add(note.about or "…", note.text)
 		end
 	end

@@ -44,9 +44,12 @@ function panel.run_round(self: app.App, phase: string): app.Signal?
 	ui.say(self.t("voices.round", { what = self.t("voices.panel"), round = number, topic = topic }))
 	ui.say(self.t("voices.phase", { phase = self.t(`voices.phases.{phase}`) }))
 	local speak = discussion.speaker(self, "expert", if phase == "socratic" then 2 else 1, { question = topic, stage = phase })
+	local function show(contribution: round.Contribution)
+		discussion.show_contribution(self, contribution, points)
+	end
 	local found: { round.Contribution } = if #points == 0
-		then round.speak_blind(experts, points, speak, discussion.on_failure(self), discussion.points_made(self))
-		else round.speak_in_turn(experts, points, speak)
+		then round.speak_blind(experts, points, speak, discussion.on_failure(self), discussion.points_made(self), show)
+		else round.speak_in_turn(experts, points, speak, show)
 	local framework: { [string]: string } = {}
 	local selected: { string } = json.array({} :: { string })
 	for _, expert in experts do
@@ -55,7 +58,6 @@ function panel.run_round(self: app.App, phase: string): app.Signal?
 	end
 	local contributions = json.array({} :: { session.ByExpert })
 	for _, contribution in found do
-		discussion.show_contribution(self, contribution, points)
 		table.insert(contributions, {
 			expert = contribution.name,
 			framework = framework[contribution.slug],

@@ -74,12 +74,12 @@ function party.run_round(self: app.App): app.Signal?
 	ui.say(self.t("voices.round", { what = self.t("voices.party"), round = number, topic = topic }))
 	ui.say(self.t("voices.with", { names = table.concat(names_of(chosen), ", ") }))
 	local speak = discussion.speaker(self, "voice", 3, { question = topic })
-	local found: { round.Contribution } = if #points == 0
-		then round.speak_blind(chosen, points, speak, discussion.on_failure(self), discussion.points_made(self))
-		else round.speak_in_turn(chosen, points, speak)
-	for _, contribution in found do
+	local function show(contribution: round.Contribution)
 		discussion.show_contribution(self, contribution, points)
 	end
+	local found: { round.Contribution } = if #points == 0
+		then round.speak_blind(chosen, points, speak, discussion.on_failure(self), discussion.points_made(self), show)
+		else round.speak_in_turn(chosen, points, speak, show)
 	if #found == 0 then
 		ui.say(self.t("voices.nothing_new"))
 		return nil

@@ -22,7 +22,8 @@ export type Began = {
 	read: number?,
 }
 --- Something that was said outside of the questions of an iteration: by the user (`user`), or by a model.
-export type Note = { iteration: number, text: string, kind: string?, about: string?, by: string?, read: boolean? }
+--- `read`: the ledger has it; `weighed`: a score could rest on it.
+export type Note = { iteration: number, text: string, kind: string?, about: string?, by: string?, read: boolean?, weighed: boolean? }
 export type Offer = { question: string, priority: string?, suggestions: { string }? }
 export type Risk = {
 	risk: string,

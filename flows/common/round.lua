@@ -26,6 +26,8 @@ export type Voice = personas.Persona
 export type Speak = (voice: Voice, seen: { Point }, ids: { string }, must: boolean) -> ({ string }?, { string }?)
 type Statement = { texts: { string }, refers: { string } }
 export type OnFailure = (voice: Voice, err: unknown) -> ()
+--- Is told what a voice said as soon as it is all that this voice says in the round.
+export type OnSaid = (contribution: Contribution) -> ()
 
 --- The most other voices that it may refer to.
 local MAX_REFERENCES = 2
@@ -133,12 +135,24 @@ end
 
 --- Lets all voices speak side by side without hearing each other; then one of them, by chance, answers the others. So opinions
 --- are formed alone, and at least one is discussed.
-function round.speak_blind(voices: { Voice }, points: { Point }, speak: Speak, on_failure: OnFailure, before: number?): { Contribution }
+function round.speak_blind(
+	voices: { Voice },
+	points: { Point },
+	speak: Speak,
+	on_failure: OnFailure,
+	before: number?,
+	on_said: OnSaid?
+): { Contribution }
 	local found = round.speak_side_by_side(voices, {}, points, speak, on_failure, nil, before)
-	if #found < 2 then
+	local answering = if #found < 2 then nil else random.choice(found)
+	for _, contribution in found do
+		if on_said ~= nil and contribution ~= answering then
+			on_said(contribution)
+		end
+	end
+	if answering == nil then
 		return found
 	end
-	local answering = random.choice(found)
 	for _, voice in voices do
 		if voice.slug == answering.slug then
 			local reply = round.speak_once(voice, points, true, speak)
@@ -157,16 +171,22 @@ function round.speak_blind(voices: { Voice }, points: { Point }, speak: Speak, o
 			end
 		end
 	end
+	if on_said ~= nil then
+		on_said(answering)
+	end
 	return found
 end
 
 --- Lets the voices speak one after the other, in an order by chance, each hearing all before it.
-function round.speak_in_turn(voices: { Voice }, points: { Point }, speak: Speak): { Contribution }
+function round.speak_in_turn(voices: { Voice }, points: { Point }, speak: Speak, on_said: OnSaid?): { Contribution }
 	local found: { Contribution } = {}
 	for _, voice in random.shuffle(voices) do
 		local contribution = round.speak_once(voice, points, true, speak)
 		if contribution ~= nil then
 			table.insert(found, contribution)
+			if on_said ~= nil then
+				on_said(contribution)
+			end
 		end
 	end
 	return found

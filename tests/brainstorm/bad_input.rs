@@ -78,6 +78,22 @@ fn a_file_that_is_wrong_is_refused_with_its_line_and_field_and_left_as_it_is() {
     }
 }
 
+/// Which function of a flow called which is no help to its user.
+#[test]
+fn faults_of_files_and_ctrl_c_are_told_without_a_trace_of_the_flow() {
+    let table = Table::new().file(&path("feature-auth"), &GOOD.replace("ems: 38", "ems: 138"));
+    let told =
+        table.env.nietz(["run", "--model", "openai/test", "brainstorm", "--continue", "feature-auth"]).go().exits(4);
+    assert!(told.stderr.contains("feature-auth.yaml"), "{}", told.stderr);
+    let mut running = table.env.run(["brainstorm"]).var("NIETZ_RUN", "r2").spawn();
+    running.wait_for("asked");
+    running.interrupt();
+    let interrupted = running.end().exits(130);
+    for shown in [told.stderr, format!("{}{}", interrupted.stdout, interrupted.stderr)] {
+        assert!(!shown.contains("called from") && shown.matches(".lua:").count() <= 1, "{shown}");
+    }
+}
+
 #[test]
 fn no_name_leads_out_of_the_folder_of_sessions() {
     for name in ["../../outside", "/etc/passwd", "..", "a/../../b"] {

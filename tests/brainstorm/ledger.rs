@@ -173,7 +173,8 @@ fn answers_given_again_after_back_are_kept_one_by_one() {
     let lines = ["the ledger keeps orders", "two", "three", "back", "quit"];
     let table = Table::new();
     table.talk(flags, &["the ledger keeps orders", "two days", "three people", "quit"]).exits(0);
-    table.go_on(&["back", "another ledger altogether", "quit"]).exits(0);
+    // Nothing comes after it: the answer was kept when it was given.
+    table.go_on(&["back", "another ledger altogether"]).exits(7);
     assert_eq!(table.own()["revisit"]["replies"], json!(["another ledger altogether"]), "{lines:?}");
     let ended = table.go_on(&["", "", "quit"]).exits(0);
     assert!(prompts(&ended)[0].contains("Question 2 of 3"), "{:?}", prompts(&ended));
@@ -239,6 +240,12 @@ fn a_file_without_a_version_or_of_comments_alone_is_told_with_its_name() {
         assert!(told.contains(&path("x")), "{text:?}: {told}");
         let checked = table.env.nietz(["check", &path("x")]).go().exits(4);
         assert!(checked.stdout.contains("x.yaml"), "{checked:?}");
+        let folder = table.env.nietz(["check", ".project-memory/brainstorm-sessions"]).go().exits(4);
+        assert!(folder.stdout.contains("x.yaml") && !folder.stdout.contains("attempt to index"), "{folder:?}");
+        // A list of sessions says why, too.
+        let listed = said(&table.talk(["sessions"], &[]).exits(0));
+        let why = listed.split("cannot be read and was left alone: ").nth(1).unwrap_or_default();
+        assert!(listed.contains(&path("x")) && why.trim().len() > 20, "{text:?}: {listed}");
     }
 }
 
@@ -261,6 +268,11 @@ fn check_remarks_what_files_break_unnoticed_and_refuses_none_of_it() {
             "responses",
             GOOD.replace("        - \"Sliding window", "        - \"One too many\"\n        - \"Sliding window"),
             "responses",
+        ),
+        (
+            "persona",
+            GOOD.replace("persona: \"architecte\"", "persona: \"sparing\""),
+            "there is no persona \"sparing\" here; did you mean \"sparring\"?",
         ),
     ] {
         assert_ne!(text, GOOD, "{what}");

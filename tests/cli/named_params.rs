@@ -1,4 +1,4 @@
-//! The promise: what a param names, a commit or a persona, is there when a run begins; what is misspelt is wrong usage, says
+//! The promise: what a param names, a commit, a persona or a run, is there when a run begins; what is misspelt is wrong usage, says
 //! what there is, and leaves no run.
 
 use serde_json::json;
@@ -94,4 +94,36 @@ fn what_is_not_there_is_wrong_usage_and_leaves_no_run() {
     git(&env.workspace(), ["checkout", "-q", "--orphan", "empty"]);
     let ended = env.nietz(["run", "names"]).var("NIETZ_RUN", "r3").go();
     assert!(ended.stderr.contains("head: the repository has no commit"), "{}", ended.stderr);
+}
+
+const AGAIN: &str = r#"
+local nietz = require("@nietz")
+return nietz.flow {
+  name = "again", summary = "Takes up an earlier run of its own", host_api = 2,
+  params = { before = { type = "run", positional = true } },
+  run = function(ctx)
+    local before = ctx.params.before
+    if before == nil then
+      return "a first time"
+    end
+    require("@nietz/ui").say(`After {before.run}, which said: {before.result}.`)
+    return "once more"
+  end,
+}
+"#;
+
+#[test]
+fn latest_names_the_newest_run_in_a_flows_own_param_too() {
+    let env = Env::new().flow("again", AGAIN);
+    let nothing = env.nietz(["run", "again", "latest"]).go().exits(2);
+    assert!(nothing.stderr.contains("error[run-not-found]"), "{}", nothing.stderr);
+    env.run(["again"]).var("NIETZ_RUN", "b").go().exits(0);
+    env.run(["again"]).var("NIETZ_RUN", "a").go().exits(0);
+    let said = env.nietz(["run", "again", "latest"]).var("NIETZ_RUN", "c").go().exits(0).stdout;
+    assert!(said.contains("After a, which said: a first time."), "{said}");
+    // The one that has just ended is the newest now, and a name that a run has is that run's.
+    let said = env.nietz(["run", "again", "latest"]).var("NIETZ_RUN", "latest").go().exits(0).stdout;
+    assert!(said.contains("After c, which said: once more."), "{said}");
+    let said = env.nietz(["run", "again", "latest"]).var("NIETZ_RUN", "d").go().exits(0).stdout;
+    assert!(said.contains("After latest, which said: once more."), "{said}");
 }

@@ -199,6 +199,12 @@ mod tests {
         let cleared = format!("\u{1b}7{}\u{1b}8\u{1b}[J", "\u{1b}[K\u{1b}[1B".repeat(9));
         let frame = format!("\u{1b}[?2026h\u{1b}[3A\r{cleared}? a");
         assert!(out.text()[before..].starts_with(&frame), "{:?}", &out.text()[before..]);
+        // Wider again, it goes up no row: what stands above stays.
+        columns.store(20, Ordering::SeqCst);
+        let before = out.text().len();
+        screen.draw(&[], &View { lines: lines(&["? a long question"]), cursor: None });
+        let frame = format!("\u{1b}[?2026h\r{cleared}? a long question");
+        assert!(out.text()[before..].starts_with(&frame), "{:?}", &out.text()[before..]);
     }
 
     #[test]

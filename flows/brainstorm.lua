@@ -151,6 +151,7 @@ return nietz.flow({
 	summary = "Thinks an idea through with you, until somebody could build it",
 	params = options.PARAMS,
 	permissions = { llm = true, files = true },
+	limits = { megabytes = 256, seconds = 10 },
 	budget = { calls = 3000 },
 	personas = { facilitator = "./brainstorm/facilitator.schema.json", panel = "./brainstorm/expert.schema.json" },
 	collections = {

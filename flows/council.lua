@@ -210,6 +210,7 @@ return nietz.flow({
 	params = options.PARAMS,
 	settings = options.SETTINGS,
 	permissions = { llm = true, files = true },
+	limits = { megabytes = 256, seconds = 10 },
 	budget = { calls = 2000 },
 	collections = files.COLLECTIONS,
 	personas = { council = "./council/member.schema.json" },

@@ -294,6 +294,7 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 		return nil
 	end
 	local first, order = taken(value)
+	basis.suggested = document.word_for_suggested(first, basis.sections) or basis.suggested
 	local better, left = corrected(self, first, basis, exchange)
 	local made = document.clean(confidences.without(self.doc, better, basis.sections), basis)
 	local told = similarity.stems(marked.plain(document.whole(made, basis.sections)))

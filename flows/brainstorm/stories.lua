@@ -92,16 +92,17 @@ function stories.draft(self: app.App, problem: string): { Story }
 	vars.material = list.map(material, function(item): Said
 		return { iteration = item.iteration, text = app.to_line(item.text, mind.CRUTCHES.note_letters) }
 	end)
+	local story = shape.object({ "story", "iteration", "priority", "effort" }, {
+		story = shape.text(12, 220),
+		iteration = shape.integer(0, 99),
+		priority = { enum = { "must", "should", "could" } },
+		effort = { enum = { "S", "M", "L" } },
+	})
 	local value = app.ask_model(self, {
 		prompt = "stories",
 		plain = true,
 		vars = vars,
-		schema = shape.list_of("stories", 1, 6, {
-			effort = { enum = { "S", "M", "L" } },
-			iteration = shape.integer(0, 99),
-			priority = { enum = { "must", "should", "could" } },
-			story = shape.text(12, 220),
-		}),
+		schema = shape.object({ "stories" }, { stories = shape.list(story, 1, 6) }),
 	})
 	if value == nil then
 		return stories.without_model(self)
@@ -136,20 +137,18 @@ function stories.next_steps(self: app.App, towards: { Story }): { Step }
 	vars.stories = list.map(towards, function(story): { story: string, priority: string }
 		return { story = story.text, priority = story.priority or "" }
 	end)
-	vars.last = math.max(1, #self.doc.session.history)
 	vars.answers = vars.recent
 	local value = app.ask_model(self, {
 		prompt = "steps",
 		plain = true,
 		vars = vars,
-		schema = shape.list_of("steps", 1, 4, { iteration = shape.integer(0, 99), step = shape.text(8, 180) }),
+		schema = shape.list_of("steps", 1, 4, { step = shape.text(8, 180) }),
 	})
 	local material = stories.said_by_iteration(self)
 	local found: { Step } = {}
 	for _, step in if value then value.steps else {} do
-		-- Small models write the number of the iteration behind the step, too.
-		local line = string.gsub(app.to_line(step.step, 180), `%s+{step.iteration}$`, "")
-		table.insert(found, { step = line, iteration = stories.origin(line, step.iteration, material) })
+		local line = app.to_line(step.step, 180)
+		table.insert(found, { step = line, iteration = stories.origin(line, nil, material) })
 	end
 	return found
 end

@@ -216,6 +216,19 @@ local PROPOSING =
 --- Words behind which stands what was, and is no more.
 local FORMER = "\\b(was|were|instead of|rather than|not|no longer|before|from|etait|etaient|au lieu de|pas|avant)\\b"
 
+--- The most letters of a word for "suggested".
+local WORD = 20
+
+--- Returns the writer's own word for what is suggested, which stands above a column of a document, or nil.
+function document.word_for_suggested(made: Document, sections: { string }): string?
+	for cell: string in string.gmatch(document.whole(made, sections), "|[%s%*]*([^|\n]-)[%s%*]*%f[|]") :: any do
+		if #cell > 0 and #cell <= WORD and text.search(text.fold(cell), COLUMN) ~= nil then
+			return string.gsub(cell, "^%u", string.lower)
+		end
+	end
+	return nil
+end
+
 local function suggests(unit: marked.Unit): boolean
 	local folded = string.lower(unit.text)
 	return list.some(SUGGESTING, function(word): boolean

@@ -70,6 +70,10 @@ local function plain_line(line: string): string
 			from = (string.find(line, "%S", from) or #line + 1) :: number
 		elseif string.find(string.sub(line, from, from), "[%w%(\"'“*]") == nil or string.find(string.sub(line, from), CLOSES) ~= nil then
 			out = string.gsub(out, "%s+$", "")
+			-- What is bold up to the mark, and behind it again, is bold.
+			if string.sub(out, -2) == "**" and string.sub(line, from, from + 1) == "**" then
+				out, from = string.sub(out, 1, -3), from + 2
+			end
 			out ..= if string.sub(line, from, from) == "|" then " " else ""
 		end
 	end

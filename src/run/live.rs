@@ -26,6 +26,7 @@ use crate::model::event::{EndStatus, Event, RunVerdict};
 use crate::model::param::ParamOrigin;
 use crate::model::permission;
 use crate::pack::permission_items::Items;
+use crate::pack::tree::Root;
 use crate::run::access::{filters, typed_models};
 use crate::run::assemble::{RunParts, assemble};
 use crate::run::children::{check_bounds, trace};
@@ -406,7 +407,8 @@ impl Session {
                 fork.run
             ));
         }
-        if let Some(limits) = self.flow.manifest.limits {
+        let is_bundled = self.flow.located.tree.root == Root::Bundled;
+        if let Some(limits) = self.flow.manifest.limits.filter(|_| !is_bundled) {
             front.notice(format!(
                 "this flow asks for its own limits: {} s of Lua without an effect, {} MB of memory",
                 limits.seconds, limits.megabytes

@@ -83,7 +83,7 @@ impl Brain {
                 {"story": "A customer keeps the order in our ledger during an outage", "priority": "must", "effort": "M", "iteration": 1},
                 {"story": "Support sees pending orders", "priority": "could", "effort": "S", "iteration": 1}]})
         } else if has("steps") {
-            json!({"steps": [{"step": "Write down the ledger's key", "iteration": 1}]})
+            json!({"steps": [{"step": "Write down the ledger's key"}]})
         } else if has("problem") {
             json!({"problem": "When the provider is down, the ledger has no order and the customer leaves.",
                    "users": ["customers at the ledger"]})

@@ -44,7 +44,7 @@ pub(super) fn reply(request: &Request) -> Value {
         let story = line.and_then(|line| line.split(") ").nth(1)).unwrap_or("It is built as it was said");
         json!({"stories": [{"story": story, "priority": "must", "effort": "M", "iteration": 1}]})
     } else if has("steps") {
-        json!({"steps": [{"step": "Begin with the first story", "iteration": 1}]})
+        json!({"steps": [{"step": "Begin with the first story"}]})
     } else if has("problem") {
         let answers = prompt.lines().filter_map(|line| line.strip_prefix("- ")?.split(" → ").nth(1));
         json!({"problem": answers.take(2).collect::<Vec<_>>().join(" "), "users": []})

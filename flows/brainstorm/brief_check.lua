@@ -3,9 +3,9 @@
 --- nobody put in better words is told where it can be read alone. Pure.
 
 local brief_document = require("./brief_document")
-local document = require("../common/document")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
+local presence = require("../common/presence")
 local similarity = require("../common/similarity")
 
 local brief_check = {}
@@ -76,7 +76,7 @@ end
 
 --- Whether a text has all figures and names of another.
 local function has_all(place: string, value: string, names: { [string]: boolean }): boolean
-	return #document.lacking(value, place, names) == 0
+	return #presence.lacking(value, place, names) == 0
 end
 
 --- Whether the problem says all that a fact says.
@@ -91,7 +91,7 @@ end
 
 --- Returns the names that stand in entries.
 local function names_of(held: { ledger.Entry }): { [string]: boolean }
-	return document.names_of(list.map(held, function(entry): string
+	return presence.names_of(list.map(held, function(entry): string
 		return brief_document.words(brief_document.item_of(entry))
 	end))
 end

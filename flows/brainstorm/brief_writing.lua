@@ -13,6 +13,7 @@ local document = require("../common/document")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
 local marked = require("../common/marked")
+local presence = require("../common/presence")
 local session = require("./session")
 local shape = require("../common/shape")
 local similarity = require("../common/similarity")
@@ -22,8 +23,8 @@ local brief_writing = {}
 
 --- How many of the words of an entry a brief has that tells it without its mark.
 local TOLD = 0.7
---- The most words of a brief, and letters of its title.
-local WORDS, TITLE = 2200, 100
+--- The most words of a brief, of its draft, to which something is added, and letters of its title.
+local WORDS, DRAFT_WORDS, TITLE = 2000, 1800, 100
 --- The most parts of a brief.
 local MOST_PARTS = 20
 
@@ -146,7 +147,7 @@ local function drafted(self: app.App): string?
 			conversation = transcript.spoken(self.doc),
 			steps = self.options.plan,
 			tasks = self.options.format == "issue",
-			words = WORDS,
+			words = DRAFT_WORDS,
 		},
 		schema = shape.object({ "brief" }, { brief = shape.text(3) }),
 		repairs = 1,
@@ -163,11 +164,11 @@ end
 local function untold(made: document.Document, basis: document.Basis): { document.Missing }
 	local told = marked.plain(document.whole(made, basis.sections))
 	local all, stems = `{basis.title}\n{told}`, similarity.stems(told)
-	local names = document.names_of(list.map(basis.sources, function(source): string
+	local names = presence.names_of(list.map(basis.sources, function(source): string
 		return if source.wanted then source.words else ""
 	end))
 	return list.filter(document.missing(made, basis), function(one): boolean
-		local has_all = #document.lacking(one.source.words, all, names) == 0
+		local has_all = #presence.lacking(one.source.words, all, names) == 0
 		return not has_all or (#one.lacks == 0 and not has_words(stems, one.source))
 	end)
 end
@@ -294,7 +295,6 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 		return nil
 	end
 	local first, order = taken(value)
-	basis.suggested = document.word_for_suggested(first, basis.sections) or basis.suggested
 	local better, left = corrected(self, first, basis, exchange)
 	local made = document.clean(confidences.without(self.doc, better, basis.sections), basis)
 	local told = similarity.stems(marked.plain(document.whole(made, basis.sections)))

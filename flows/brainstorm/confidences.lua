@@ -60,11 +60,9 @@ local function tells(statement: string, quote: string, openly: similarity.Stems)
 	local shared = list.filter(secret, function(stem): boolean
 		return there[stem] == true
 	end)
-	return #shared >= FEWEST
-		and #shared >= TOLD * #secret
-		and list.some(shared, function(stem): boolean
-			return not openly.set[stem]
-		end)
+	return #shared >= FEWEST and #shared >= TOLD * #secret and list.some(shared, function(stem): boolean
+		return not openly.set[stem]
+	end)
 end
 
 --- Returns the statements of a brief that tell what was said in confidence.

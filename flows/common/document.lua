@@ -5,10 +5,10 @@
 
 local dates = require("./dates")
 local figures = require("./figures")
-local ledger = require("./ledger")
 local list = require("./list")
 local marked = require("./marked")
 local number_words = require("./number_words")
+local presence = require("./presence")
 local similarity = require("./similarity")
 local text = require("@nietz/text")
 
@@ -50,80 +50,10 @@ local LONGER = 1.12
 --- How much of the words of a source must stand in the sections that cite it.
 local SHARED = 0.2
 
---- What is written like a name and is a unit, for which there may be a sign.
-local UNITS = { "EUR", "USD", "GBP", "CHF" }
-
---- Returns a text in which dates have no month in figures: it may be told as a word.
-local function without_months(value: string): string
-	local plain = string.gsub(value, "(%d%d%d%d)%-%d%d%-0?(%d+)", "%2 %1")
-	return (string.gsub(plain, "0?(%d+)/%d%d?/(%d%d%d%d)", "%1 %2"))
-end
-
---- Returns the words with a capital that do not begin a sentence: names, and what is written like one.
-local function capitals(value: string): { string }
-	local found: { string } = {}
-	for _, sentence in ledger.sentences(value) do
-		for index, word in string.split(sentence, " ") do
-			local bare = string.match(word, "^[%(\"'“‘]*(%u[%w\128-\255%-]+)")
-			if index > 1 and bare ~= nil and table.find(UNITS, bare) == nil then
-				table.insert(found, bare)
-			end
-		end
-	end
-	return found
-end
-
---- Returns the names that stand in these texts.
-function document.names_of(texts: { string }): { [string]: boolean }
-	local names: { [string]: boolean } = {}
-	for _, one in texts do
-		for _, word in capitals(one) do
-			names[word] = true
-		end
-	end
-	return names
-end
-
 local function names_in(sources: { Source }): { [string]: boolean }
-	return document.names_of(list.map(sources, function(source): string
+	return presence.names_of(list.map(sources, function(source): string
 		return if source.wanted then source.words else ""
 	end))
-end
-
---- A place in which words are looked for, as they are looked for.
-type Place = { text: string, plain: string, figures: { figures.Figure }, folded: string }
-
---- The last place: one document is asked for many words in a row.
-local last_place: Place?
-
-local function place_of(value: string): Place
-	if last_place ~= nil and last_place.text == value then
-		return last_place
-	end
-	local plain = without_months(value)
-	local made = { text = value, plain = plain, figures = figures.of(plain), folded = text.fold(value) }
-	last_place = made
-	return made
-end
-
---- Returns the figures and names of words that a place does not have. What begins a sentence is a name where it is one elsewhere.
-function document.lacking(words: string, place: string, names: { [string]: boolean }): { string }
-	local found: { string } = {}
-	local there = place_of(place)
-	for _, figure in figures.of(without_months(words)) do
-		local is_there = list.some(there.figures, function(other): boolean
-			return other.value == figure.value
-		end)
-		if not is_there and ledger.invented_number(figure.written, there.plain) ~= nil then
-			table.insert(found, figure.written)
-		end
-	end
-	for word in string.gmatch(words, "%u[%w\128-\255%-]+") do
-		if names[word] and string.find(there.folded, text.fold(word), 1, true) == nil and table.find(found, word) == nil then
-			table.insert(found, word)
-		end
-	end
-	return found
 end
 
 --- A section without its marks, and what it cites.
@@ -166,7 +96,7 @@ function document.missing(made: Document, basis: Basis): { Missing }
 		if place == "" or similarity.shared_stems(source.words, stems[place]) < SHARED * #similarity.words(source.words) then
 			table.insert(found, { source = source, lacks = {} })
 		else
-			local lacks = document.lacking(source.words, `{basis.title}\n{place}`, names)
+			local lacks = presence.lacking(source.words, `{basis.title}\n{place}`, names)
 			if #lacks > 0 then
 				table.insert(found, { source = source, lacks = lacks })
 			end
@@ -215,19 +145,6 @@ local PROPOSING =
 	"\\b(i would (set|take|stop|begin|start|put|say|aim|give|allow|plan|keep|call)|i propose|my proposal|let us say|for example|for instance|je (vous )?propose|je (mettrais|fixerais|prendrais|dirais|commencerais|arreterais)|disons|par exemple)\\b|^say [0-9]"
 --- Words behind which stands what was, and is no more.
 local FORMER = "\\b(was|were|instead of|rather than|not|no longer|before|from|etait|etaient|au lieu de|pas|avant)\\b"
-
---- The most letters of a word for "suggested".
-local WORD = 20
-
---- Returns the writer's own word for what is suggested, which stands above a column of a document, or nil.
-function document.word_for_suggested(made: Document, sections: { string }): string?
-	for cell: string in string.gmatch(document.whole(made, sections), "|[%s%*]*([^|\n]-)[%s%*]*%f[|]") :: any do
-		if #cell > 0 and #cell <= WORD and text.search(text.fold(cell), COLUMN) ~= nil then
-			return string.gsub(cell, "^%u", string.lower)
-		end
-	end
-	return nil
-end
 
 local function suggests(unit: marked.Unit): boolean
 	local folded = string.lower(unit.text)
@@ -280,7 +197,7 @@ local said_of: { [Basis]: { figures.Figure } } = setmetatable({}, { __mode = "k"
 local function said_figures(basis: Basis): { figures.Figure }
 	local found = said_of[basis]
 	if found == nil then
-		local said = without_months(basis.said)
+		local said = presence.without_months(basis.said)
 		local known: { [string]: boolean } = {}
 		found = {}
 		for _, some in { figures.of(said), figures.in_words(said), number_words.of(said) } do
@@ -316,7 +233,7 @@ local function allowed(made: Document, basis: Basis): { figures.Figure }
 	if basis.follows then
 		take(figures.multiples(all))
 	end
-	local former = figures.of(without_months(basis.gone))
+	local former = figures.of(presence.without_months(basis.gone))
 	-- One may follow from another, which stands below it, and that from a third.
 	for _ = 1, MOST_STEPS do
 		local before = #all
@@ -343,7 +260,7 @@ end
 
 --- Returns the figures of a unit that nobody said.
 local function unsaid(unit: marked.Unit, all: { figures.Figure }, former: { figures.Figure }): { string }
-	local found = figures.unsaid(without_months(unit.text), all)
+	local found = figures.unsaid(presence.without_months(unit.text), all)
 	if #found == 0 or text.search(text.fold(unit.text), FORMER) == nil then
 		return found
 	end
@@ -383,7 +300,7 @@ end
 
 --- Calls `seen` with each unit that has figures which nobody said and that is not marked as suggested.
 local function each_invented(made: Document, basis: Basis, seen: (section: string, unit: marked.Unit, figures: { string }) -> ())
-	local all, former = allowed(made, basis), figures.of(without_months(basis.gone))
+	local all, former = allowed(made, basis), figures.of(presence.without_months(basis.gone))
 	local in_heads = table.clone(all)
 	for _, section in basis.sections do
 		for _, unit in suggested(made[section] or "", basis.follows) do
@@ -435,12 +352,9 @@ local FEW = 6
 
 --- Returns the figures of a unit, of those that nobody said, that follow in no step from others.
 local function without_step(made: Document, basis: Basis, section: string, unit: marked.Unit, unknown: { string }): { string }
-	local said = figures.of(without_months(basis.said))
+	local said = said_figures(basis)
 	local line = marked.plain(unit.line)
-	local shares: { figures.Figure } = {}
-	for written in string.gmatch(unit.text, "(%d[%d%.,]*)[%s\194\160]*%%") do
-		table.move(figures.of(written), 1, 1, #shares + 1, shares)
-	end
+	local shares = number_words.percentages(`{basis.said}\n{unit.text}`)
 	local left = unknown
 	-- One may follow from another that follows.
 	for _ = 1, 2 do
@@ -551,7 +465,7 @@ export type Unfounded = { section: string, unit: marked.Unit, figures: { string 
 
 --- Returns the statements of a document whose figures nobody said, and that are not marked as suggested.
 function document.unfounded(made: Document, basis: Basis): { Unfounded }
-	local former = figures.of(without_months(basis.gone))
+	local former = figures.of(presence.without_months(basis.gone))
 	local found: { Unfounded } = {}
 	each_invented(made, basis, function(section, unit, unknown)
 		local left = without_origin(made, basis, section, unit, unknown)
@@ -581,15 +495,18 @@ local function without_counting(unit: marked.Unit, found: { string }): { string 
 end
 
 --- Returns a document in which no figure stands as said that nobody said: a statement goes that rests on nothing, and in another the
---- figure is marked as suggested. One that comes of two others stays.
+--- figure is marked as suggested; where italics say that, also in a row of a table that rests on nothing, which may be one of a sum.
+--- One that comes of two others stays.
 function document.clean(made: Document, basis: Basis): Document
 	local out = table.clone(made)
 	for _, one in document.unfounded(made, basis) do
 		local bare = without_counting(one.unit, one.figures)
 		if #bare == 0 then
 			continue
-		elseif #one.unit.cites == 0 then
+		elseif #one.unit.cites == 0 and not (basis.italics and one.unit.is_row) then
 			out[one.section] = marked.without(out[one.section], one.unit)
+		elseif basis.italics then
+			out[one.section] = marked.in_italics(out[one.section], one.unit, bare)
 		else
 			local mark = `*({table.concat(bare, ", ")}: {basis.suggested})*`
 			out[one.section] = marked.behind(out[one.section], one.unit, bare[1], mark)

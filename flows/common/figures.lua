@@ -321,24 +321,24 @@ function figures.summed(cells: { string }, known: { Figure }): { Figure }
 		end
 		local value, total = math.abs(figure.value), 0
 		local gives = false
-		for index, one in above do
-			total += one.value
+		-- The sum may begin behind another one.
+		for index = #above, 1, -1 do
+			total += above[index].value
+			gives = gives or (index < #above and tells(figure, total, ROUNDED_IN_TABLE))
 			for before = 1, index - 1 do
 				local other = above[before].value
-				for _, both in { one.value - other, one.value + other } do
+				for _, both in { above[index].value - other, above[index].value + other } do
 					gives = gives or tells(figure, both, ROUNDED_IN_TABLE)
 				end
 			end
 		end
-		gives = gives or (#above > 1 and tells(figure, total, ROUNDED_IN_TABLE))
 		if gives and not has(all, value) then
 			local made = { written = figure.written, value = value }
 			table.insert(found, made)
 			table.insert(all, made)
 		end
-		if value < figures.LEAST or has(all, value) then
-			table.insert(above, figure)
-		end
+		-- What nobody said is told by itself; the sum of it is right all the same.
+		table.insert(above, figure)
 	end
 	return found
 end
@@ -412,7 +412,17 @@ function figures.follows(written: string, from: Origins): boolean
 	local is_share = list.some(from.shares, function(share): boolean
 		return list.some(from.anywhere, function(whole): boolean
 			local part = whole.value * share.value / 100
-			return whole.value >= AROUND and (is(part) or is(whole.value - part) or is(whole.value + part))
+			local is_of_one = whole.value >= AROUND and (is(part) or is(whole.value - part) or is(whole.value + part))
+			-- It may be of a sum of two.
+			return is_of_one
+				or (
+					value >= ANYWHERE
+					and whole.value >= ANYWHERE
+					and list.some(from.anywhere, function(other): boolean
+						local more = other.value * share.value / 100
+						return other.value >= ANYWHERE and (is(part + more) or is(part - more))
+					end)
+				)
 		end)
 	end)
 	if is_share then

@@ -307,6 +307,24 @@ function marked.behind(markdown: string, unit: Unit, words: string, mark: string
 	return table.concat(lines, "\n")
 end
 
+--- Returns Markdown in which these figures of a unit stand in italics.
+function marked.in_italics(markdown: string, unit: Unit, written: { string }): string
+	local lines = text.lines(markdown)
+	local index = line_of(lines, unit)
+	if index == nil then
+		return markdown
+	end
+	local line = lines[index]
+	local first, last = string.find(line, unit.raw, 1, true)
+	local made = unit.raw
+	for _, figure in written do
+		local escaped = string.gsub(figure, "%p", "%%%0")
+		made = string.gsub(made, `%f[%d]{escaped}%f[%D]`, `*{figure}*`)
+	end
+	lines[index] = string.sub(line, 1, (first :: number) - 1) .. made .. string.sub(line, (last :: number) + 1)
+	return table.concat(lines, "\n")
+end
+
 --- Returns a piece of a line, which is no code, so that it can only be read.
 local function inert_piece(piece: string): string
 	local out = string.gsub(piece, "!%[([^%]]*)%]%(([^%)]*)%)", "%1")

@@ -158,4 +158,28 @@ function number_words.of(line: string): { figures.Figure }
 	return found
 end
 
+--- How "per cent" is written in the languages of the flows.
+local PERCENT = "%|per ?cent|pour cent|prozent|por ciento|per cento"
+
+--- Returns the percentages that a text names, in digits or in words.
+function number_words.percentages(line: string): { figures.Figure }
+	local found: { figures.Figure } = {}
+	local folded = text.fold(line)
+	for written in string.gmatch(folded, "(%d[%d%.,]*)[%s\194\160]*%%") do
+		table.move(figures.of(written), 1, 1, #found + 1, found)
+	end
+	local from = 1
+	local hit = text.search(folded, PERCENT, from)
+	while hit ~= nil do
+		local before = string.match(string.sub(folded, from, hit.first - 1), "[%w\128-\255%-]+%s+[%w\128-\255%-]+%s*$")
+			or string.match(string.sub(folded, from, hit.first - 1), "[%w\128-\255%-]+%s*$")
+			or ""
+		local named = if string.find(before, "%d") ~= nil then figures.of(before) else number_words.of(before)
+		table.move(named, #named, #named, #found + 1, found)
+		from = hit.last + 1
+		hit = text.search(folded, PERCENT, from)
+	end
+	return found
+end
+
 return number_words

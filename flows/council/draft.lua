@@ -11,6 +11,7 @@ local known = require("./known")
 local ledger = require("../common/ledger")
 local list = require("../common/list")
 local marked = require("../common/marked")
+local presence = require("../common/presence")
 local session = require("./session")
 local similarity = require("../common/similarity")
 local sources = require("./sources")
@@ -181,7 +182,7 @@ function draft.untold(self: app.App, memo: Memo): { Untold }
 	local wanted = list.filter(basis.sources, function(source): boolean
 		return source.wanted
 	end)
-	local names = document.names_of(list.map(wanted, function(source): string
+	local names = presence.names_of(list.map(wanted, function(source): string
 		return source.words
 	end))
 	local whole = marked.plain(`{basis.title}\n{memo.title}\n{memo.text}`)
@@ -199,7 +200,7 @@ function draft.untold(self: app.App, memo: Memo): { Untold }
 		if not is_told then
 			table.insert(found, { source = source, lacks = {} })
 		else
-			local lacks = document.lacking(source.words, whole, names)
+			local lacks = presence.lacking(source.words, whole, names)
 			if #lacks > 0 then
 				table.insert(found, { source = source, lacks = lacks })
 			end

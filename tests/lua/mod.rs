@@ -5,6 +5,7 @@ mod chance;
 mod circles;
 mod errors;
 pub(crate) mod exact;
+mod found;
 mod hostile;
 mod mutations;
 mod parity;

@@ -308,7 +308,7 @@ function noting.run(self: app.App, wants: Wants): Noted
 	for _, axis in ems.AXES do
 		table.insert(axes, { key = axis.key, score = doc.nietz.axes[axis.key] or 0 })
 	end
-	local notes = if wants.weigh then unweighed(doc) else {}
+	local notes: { session.Note } = if wants.weigh then unweighed(doc) else {}
 	local value = app.ask_model(self, {
 		prompt = "ledger",
 		plain = true,

@@ -92,7 +92,7 @@ function stories.draft(self: app.App, problem: string): { Story }
 	vars.material = list.map(material, function(item): Said
 		return { iteration = item.iteration, text = app.to_line(item.text, mind.CRUTCHES.note_letters) }
 	end)
-	local story = shape.object({ "story", "iteration", "priority", "effort" }, {
+	local record = shape.object({ "story", "iteration", "priority", "effort" }, {
 		story = shape.text(12, 220),
 		iteration = shape.integer(0, 99),
 		priority = { enum = { "must", "should", "could" } },
@@ -102,7 +102,7 @@ function stories.draft(self: app.App, problem: string): { Story }
 		prompt = "stories",
 		plain = true,
 		vars = vars,
-		schema = shape.object({ "stories" }, { stories = shape.list(story, 1, 6) }),
+		schema = shape.object({ "stories" }, { stories = shape.list(record, 1, 6) }),
 	})
 	if value == nil then
 		return stories.without_model(self)

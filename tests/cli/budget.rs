@@ -158,7 +158,7 @@ fn a_plan_says_what_a_run_may_do_and_does_nothing() {
                   reads and writes brainstorm-{slug}.yaml (rescued)
                   reads and writes .project-memory/brainstorm-sessions/{slug}.yaml (sessions)
                   reads and writes .project-memory/brainstorm-stats.json (statistics)
-    Lua           2 s without an effect, 64 MB of memory
+    Lua           10 s without an effect, 256 MB of memory
     budget        3000 calls, 0.50 US dollars, 20m
     nothing else  no other file, no other address, no process
     ");

@@ -1,2 +1,2 @@
--- expect: request-invalid
+-- expect: request-invalid or flow-limit
 return llm.chat { messages = table.create(400000, { role = "user", content = "x" }) }

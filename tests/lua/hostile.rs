@@ -5,7 +5,7 @@
 //! `nietz.flow` is a whole flow; any other is the body of a flow's `run`, with every module required.
 //!
 //! They run one after another in a few child processes, so that one that kills its process is found, and
-//! after each a good flow must run unharmed in the same process. A flow gets 0.3 s. What is held against the
+//! after each a good flow must run unharmed in the same process. A flow gets 0.6 s. What is held against the
 //! 2 s is the CPU time of the whole process, because the machine may be busy with other things; the wall
 //! clock gets more slack, and only catches what sleeps or is stuck.
 
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::lua::bench::Bench;
 
-const LIMITS: FlowLimits = FlowLimits { seconds: 0.3, megabytes: 64 };
+const LIMITS: FlowLimits = FlowLimits { seconds: 0.6, megabytes: 64 };
 /// What each script may take, of CPU time and of memory on top of what the process had.
 const CPU: Duration = Duration::from_secs(2);
 const GROWTH: u64 = 100 * 1024;

@@ -310,6 +310,9 @@ local function of_cell(cell: string): Figure?
 	return { written = found[1].written, value = if is_less then -found[1].value else found[1].value }
 end
 
+--- How many rows above a cell are looked at for what it is the sum of.
+local MOST_ROWS = 40
+
 --- Returns the figures of a column of a table that are the sum of those above them, or the sum or the difference of two of them.
 function figures.summed(cells: { string }, known: { Figure }): { Figure }
 	local all: { Figure }, found: { Figure } = table.clone(known), {}
@@ -322,10 +325,10 @@ function figures.summed(cells: { string }, known: { Figure }): { Figure }
 		local value, total = math.abs(figure.value), 0
 		local gives = false
 		-- The sum may begin behind another one.
-		for index = #above, 1, -1 do
+		for index = #above, math.max(1, #above - MOST_ROWS), -1 do
 			total += above[index].value
 			gives = gives or (index < #above and tells(figure, total, ROUNDED_IN_TABLE))
-			for before = 1, index - 1 do
+			for before = math.max(1, index - MOST_ROWS), index - 1 do
 				local other = above[before].value
 				for _, both in { above[index].value - other, above[index].value + other } do
 					gives = gives or tells(figure, both, ROUNDED_IN_TABLE)

@@ -319,7 +319,18 @@ function marked.in_italics(markdown: string, unit: Unit, written: { string }): s
 	local made = unit.raw
 	for _, figure in written do
 		local escaped = string.gsub(figure, "%p", "%%%0")
-		made = string.gsub(made, `%f[%d]{escaped}%f[%D]`, `*{figure}*`)
+		local whole = made
+		made = string.gsub(
+			whole,
+			`()%f[%d]{escaped}%f[%D]()`,
+			function(from: number, to: number): string
+				local before, behind = string.sub(whole, 1, from - 1), string.sub(whole, to)
+				-- It may be a piece of another figure, or a mark.
+				local is_piece = string.find(before, "%d[%.,:]$") ~= nil or string.find(behind, "^[%.,:]%d") ~= nil
+				local is_mark = string.find(before, "%[[%d,;%s]*$") ~= nil and string.find(behind, "^[%d,;%s]*%]") ~= nil
+				return if is_piece or is_mark then figure else `*{figure}*`
+			end :: any
+		)
 	end
 	lines[index] = string.sub(line, 1, (first :: number) - 1) .. made .. string.sub(line, (last :: number) + 1)
 	return table.concat(lines, "\n")

@@ -74,7 +74,9 @@ struct State {
     above: String,
     /// What standard error had.
     told: String,
-    /// Whether the process is over.
+    /// Whether the process was told to stop.
+    stopped: bool,
+    /// Whether it is over.
     over: bool,
 }
 
@@ -177,16 +179,23 @@ impl Supervisor {
         process.filter(|process| !process.is_over())
     }
 
-    /// Returns the process that goes on with a run. One that has said its last word is waited for, and is none.
+    /// Returns the process that goes on with a run. One that has said its last word, or was stopped, is waited for, and is none.
     pub(crate) async fn going_on(&self, run: &str) -> Option<Arc<Process>> {
         let process = self.process(run)?;
-        if process.has_ended() {
-            while !process.is_over() {
-                process.changed(process.count()).await;
-            }
-            return None;
+        if !process.is_leaving() && !self.is_told_as_ended(run) {
+            return Some(process);
         }
-        Some(process)
+        while !process.is_over() {
+            process.changed(process.count()).await;
+        }
+        None
+    }
+
+    /// Whether the list of runs tells the end of a run: its process may not have said so yet.
+    fn is_told_as_ended(&self, run: &str) -> bool {
+        // What cannot be found out is met by what comes after.
+        let listed = self.runs.one(run).ok().flatten();
+        listed.is_some_and(|listed| !listed.busy && listed.summary.end.is_some())
     }
 
     /// Answers a question of a run, whoever is at it, and returns the process to follow; none if that is another program's.
@@ -393,9 +402,10 @@ impl Process {
         self.lock().run.clone()
     }
 
-    /// Tells whether the run has said how it ended; its process may still be there.
-    fn has_ended(&self) -> bool {
-        self.lock().events.last().is_some_and(|event| event["type"] == "run_ended")
+    /// Tells whether the run has said how it ended, or was stopped; its process may still be there.
+    fn is_leaving(&self) -> bool {
+        let state = self.lock();
+        state.stopped || state.events.last().is_some_and(|event| event["type"] == "run_ended")
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -493,6 +503,7 @@ impl Process {
     pub(crate) fn interrupt(&self) {
         let id = self.id.and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
         if let Some(id) = id.filter(|_| !self.is_over()) {
+            self.lock().stopped = true;
             // It may have ended meanwhile.
             let _ = rustix::process::kill_process(id, rustix::process::Signal::INT);
         }

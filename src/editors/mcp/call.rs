@@ -259,7 +259,10 @@ impl Caller<'_> {
     /// Goes on with a run: follows the process that is at it, or starts one.
     async fn go_on(&mut self, run: &str) -> Result<CallToolResponse, CallFailure> {
         let supervisor = &self.shared.supervisor;
-        match supervisor.going_on(run).await {
+        let Ok(going_on) = tokio::time::timeout_at(self.until, supervisor.going_on(run)).await else {
+            return Ok(result::running(run, "", "it was stopped, and something in it goes on to its end first").into());
+        };
+        match going_on {
             Some(process) => self.follow(&process).await,
             None if supervisor.runs.is_busy(run)? => self.look(run).await,
             None => {

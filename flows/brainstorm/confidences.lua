@@ -88,11 +88,10 @@ end
 
 --- Returns a brief without the statements that tell what was said in confidence.
 function confidences.without(doc: session.Doc, made: document.Document, sections: { string }): document.Document
-	local out = table.clone(made)
-	for _, one in confidences.told(doc, made, sections) do
-		out[one.section] = marked.without(out[one.section], one.unit)
-	end
-	return out
+	local edits = list.map(confidences.told(doc, made, sections), function(one): document.Edit
+		return { section = one.section, unit = one.unit }
+	end)
+	return document.edited(made, edits)
 end
 
 return confidences

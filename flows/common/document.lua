@@ -7,6 +7,7 @@ local dates = require("./dates")
 local figures = require("./figures")
 local list = require("./list")
 local marked = require("./marked")
+local memo = require("./memo")
 local number_words = require("./number_words")
 local presence = require("./presence")
 local similarity = require("./similarity")
@@ -43,6 +44,9 @@ export type Missing = { source: Source, lacks: { string } }
 
 --- Something that is wrong with a section, as its writer is told.
 export type Fault = { section: string, why: string }
+
+--- How many sections are kept with what was read in them.
+local MOST_READ = 64
 
 --- How much longer than asked for a document may be before its writer is told.
 local LONGER = 1.12
@@ -214,6 +218,16 @@ local function said_figures(basis: Basis): { figures.Figure }
 	return found
 end
 
+--- Returns the figures in columns of tables that are sums of those above them.
+local column_sums = memo.of(MOST_READ, function(markdown): { figures.Figure }
+	local found: { figures.Figure } = {}
+	for _, column in marked.columns(markdown) do
+		local own = figures.summed(column)
+		table.move(own, 1, #own, #found + 1, found)
+	end
+	return found
+end)
+
 --- Returns all figures that may stand in a document: what was said, what sums in it come to, and days counted from those that were said.
 local function allowed(made: Document, basis: Basis): { figures.Figure }
 	local all = table.clone(said_figures(basis))
@@ -233,6 +247,9 @@ local function allowed(made: Document, basis: Basis): { figures.Figure }
 	if basis.follows then
 		take(figures.multiples(all))
 	end
+	for _, section in basis.sections do
+		take(column_sums(made[section] or ""))
+	end
 	local former = figures.of(presence.without_months(basis.gone))
 	-- One may follow from another, which stands below it, and that from a third.
 	for _ = 1, MOST_STEPS do
@@ -241,9 +258,6 @@ local function allowed(made: Document, basis: Basis): { figures.Figure }
 			local markdown = marked.plain(made[section] or "")
 			take(figures.worked_out(markdown, all))
 			take(against(markdown, all, former))
-			for _, column in marked.columns(markdown) do
-				take(figures.summed(column, all))
-			end
 		end
 		if #all == before then
 			break
@@ -347,25 +361,42 @@ local function is_limit(written: string, line: string): boolean
 	return text.search(text.fold(line), `{LIMITS}{written}(st|nd|rd|th|er)? [a-z]\{3,}`) ~= nil and #dates.days(line) > 0
 end
 
---- A paragraph with so few figures is near each of them.
-local FEW = 6
+--- A paragraph with so few figures is near each of them, and in a section with more than so many each comes of any two by chance.
+local FEW, MOST_ANYWHERE = 6, 200
+--- Returns the figures of a section, each value once; none where there are too many for one to follow from another.
+local section_figures = memo.of(MOST_READ, function(markdown): { figures.Figure }
+	local found: { figures.Figure } = {}
+	local values: { [number]: boolean } = {}
+	for _, figure in figures.of(marked.plain(markdown)) do
+		if not values[figure.value] then
+			values[figure.value] = true
+			table.insert(found, figure)
+		end
+	end
+	return if #found > MOST_ANYWHERE then {} else found
+end)
+
+--- Returns the percentages of a text.
+local shares_of = memo.of(MOST_READ, number_words.percentages)
 
 --- Returns the figures of a unit, of those that nobody said, that follow in no step from others.
 local function without_step(made: Document, basis: Basis, section: string, unit: marked.Unit, unknown: { string }): { string }
 	local said = said_figures(basis)
 	local line = marked.plain(unit.line)
-	local shares = number_words.percentages(`{basis.said}\n{unit.text}`)
+	local shares = table.clone(shares_of(basis.said))
+	local own = shares_of(unit.text)
+	table.move(own, 1, #own, #shares + 1, shares)
 	local left = unknown
 	-- One may follow from another that follows.
 	for _ = 1, 2 do
-		local function known(markdown: string): { figures.Figure }
-			return list.filter(figures.of(markdown), function(one): boolean
+		local function known(some: { figures.Figure }): { figures.Figure }
+			return list.filter(some, function(one): boolean
 				return table.find(left, one.written) == nil
 			end)
 		end
-		local near, around = known(unit.text), known(line)
+		local near, around = known(figures.of(unit.text)), known(figures.of(line))
 		near = if #around <= FEW then around else near
-		local anywhere = known(marked.plain(made[section]))
+		local anywhere = known(section_figures(made[section]))
 		table.move(said, 1, #said, #anywhere + 1, anywhere)
 		left = list.filter(left, function(written): boolean
 			local is_own = is_short_time(written, line) or is_limit(written, line) or figures.is_time_near(written, anywhere)
@@ -498,28 +529,38 @@ end
 --- figure is marked as suggested; where italics say that, also in a row of a table that rests on nothing, which may be one of a sum.
 --- One that comes of two others stays.
 function document.clean(made: Document, basis: Basis): Document
-	local out = table.clone(made)
+	local edits: { Edit } = {}
 	for _, one in document.unfounded(made, basis) do
 		local bare = without_counting(one.unit, one.figures)
 		if #bare == 0 then
 			continue
-		elseif #one.unit.cites == 0 and not (basis.italics and one.unit.is_row) then
-			out[one.section] = marked.without(out[one.section], one.unit)
-		elseif basis.italics then
-			out[one.section] = marked.in_italics(out[one.section], one.unit, bare)
-		else
-			local mark = `*({table.concat(bare, ", ")}: {basis.suggested})*`
-			out[one.section] = marked.behind(out[one.section], one.unit, bare[1], mark)
 		end
+		local raw: string?
+		if #one.unit.cites == 0 and not (basis.italics and one.unit.is_row) then
+			raw = nil
+		elseif basis.italics then
+			raw = marked.in_italics(one.unit.raw, bare)
+		else
+			raw = marked.behind(one.unit, bare[1], `*({table.concat(bare, ", ")}: {basis.suggested})*`)
+		end
+		table.insert(edits, { section = one.section, unit = one.unit, raw = raw })
 	end
-	return out
+	return document.edited(made, edits)
 end
 
---- Returns a document in which whole sections are replaced.
-function document.change(made: Document, changes: { { section: string, text: string } }): Document
+--- What stands in place of a unit of a section; without `raw` it goes.
+export type Edit = marked.Edit & { section: string }
+
+--- Returns a document in which units are changed.
+function document.edited(made: Document, edits: { Edit }): Document
+	local own: { [string]: { marked.Edit } } = {}
+	for _, edit in edits do
+		own[edit.section] = own[edit.section] or {}
+		table.insert(own[edit.section], edit)
+	end
 	local out = table.clone(made)
-	for _, one in changes do
-		out[one.section] = one.text
+	for section, some in own do
+		out[section] = marked.edited(made[section], some)
 	end
 	return out
 end

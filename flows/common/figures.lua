@@ -56,7 +56,7 @@ function figures.of(line: string): { Figure }
 		end
 		local value = value_of(hit.text)
 		if value ~= nil then
-			local thousands = string.find(string.sub(line, hit.last + 1), "^k%f[%W]") ~= nil
+			local thousands = string.find(string.sub(line, hit.last + 1, hit.last + 2), "^k%f[%W]") ~= nil
 			table.insert(found, { written = hit.text, value = if thousands then 1000 * value else value })
 		end
 		from = hit.last + 1
@@ -310,35 +310,54 @@ local function of_cell(cell: string): Figure?
 	return { written = found[1].written, value = if is_less then -found[1].value else found[1].value }
 end
 
+--- Returns between what a value is that this one may tell, but for rounding: a pair for each way to tell it.
+local function told_by(value: number, rounded: number): { { number } }
+	local near = rounded * math.abs(value)
+	return list.map(FACTORS, function(factor): { number }
+		return { (value - near) / factor, (value + near) / factor }
+	end)
+end
+
+local function is_within(told: { { number } }, value: number): boolean
+	local size = math.abs(value)
+	for _, limits in told do
+		if size >= limits[1] and size <= limits[2] then
+			return true
+		end
+	end
+	return false
+end
+
 --- How many rows above a cell are looked at for what it is the sum of.
 local MOST_ROWS = 40
 
 --- Returns the figures of a column of a table that are the sum of those above them, or the sum or the difference of two of them.
-function figures.summed(cells: { string }, known: { Figure }): { Figure }
-	local all: { Figure }, found: { Figure } = table.clone(known), {}
+function figures.summed(cells: { string }): { Figure }
+	local found: { Figure } = {}
 	local above: { Figure } = {}
 	for _, cell in cells do
 		local figure = of_cell(cell)
 		if figure == nil then
 			continue
 		end
-		local value, total = math.abs(figure.value), 0
+		local total = 0
+		local told = told_by(figure.value, ROUNDED_IN_TABLE)
 		local gives = false
 		-- The sum may begin behind another one.
 		for index = #above, math.max(1, #above - MOST_ROWS), -1 do
-			total += above[index].value
-			gives = gives or (index < #above and tells(figure, total, ROUNDED_IN_TABLE))
+			local one = above[index].value
+			total += one
+			gives = gives or (index < #above and is_within(told, total))
 			for before = math.max(1, index - MOST_ROWS), index - 1 do
 				local other = above[before].value
-				for _, both in { above[index].value - other, above[index].value + other } do
-					gives = gives or tells(figure, both, ROUNDED_IN_TABLE)
-				end
+				gives = gives or is_within(told, one - other) or is_within(told, one + other)
+			end
+			if gives then
+				break
 			end
 		end
-		if gives and not has(all, value) then
-			local made = { written = figure.written, value = value }
-			table.insert(found, made)
-			table.insert(all, made)
+		if gives then
+			table.insert(found, { written = figure.written, value = math.abs(figure.value) })
 		end
 		-- What nobody said is told by itself; the sum of it is right all the same.
 		table.insert(above, figure)
@@ -397,6 +416,12 @@ local function steps(a: number, b: number): { number }
 	return found
 end
 
+local function great_of(some: { Figure }): { Figure }
+	return list.filter(some, function(one): boolean
+		return one.value >= ANYWHERE
+	end)
+end
+
 --- Whether a figure follows, but for rounding, from two others by one step: a sum, a difference, a product, a share. One of them
 --- stands near it (in its sentence, or beside it), the other may stand further away the greater the figure is.
 function figures.follows(written: string, from: Origins): boolean
@@ -412,21 +437,21 @@ function figures.follows(written: string, from: Origins): boolean
 	local function is_product(other: number): boolean
 		return math.abs(other - value) <= math.max(least, if value >= ANYWHERE then CHAINED * value else 0)
 	end
+	local great: { Figure } = if value >= ANYWHERE then great_of(from.anywhere) else {}
 	local is_share = list.some(from.shares, function(share): boolean
-		return list.some(from.anywhere, function(whole): boolean
+		local is_of_one = list.some(from.anywhere, function(whole): boolean
 			local part = whole.value * share.value / 100
-			local is_of_one = whole.value >= AROUND and (is(part) or is(whole.value - part) or is(whole.value + part))
-			-- It may be of a sum of two.
-			return is_of_one
-				or (
-					value >= ANYWHERE
-					and whole.value >= ANYWHERE
-					and list.some(from.anywhere, function(other): boolean
-						local more = other.value * share.value / 100
-						return other.value >= ANYWHERE and (is(part + more) or is(part - more))
-					end)
-				)
+			return whole.value >= AROUND and (is(part) or is(whole.value - part) or is(whole.value + part))
 		end)
+		-- It may be of a sum of two.
+		return is_of_one
+			or list.some(great, function(whole): boolean
+				local part = whole.value * share.value / 100
+				return list.some(great, function(other): boolean
+					local more = other.value * share.value / 100
+					return is(part + more) or is(part - more)
+				end)
+			end)
 	end)
 	if is_share then
 		return true

@@ -5,15 +5,18 @@
 
 local ledger = require("./ledger")
 local list = require("./list")
+local memo = require("./memo")
 local text = require("@nietz/text")
 
 local marked = {}
 
---- One statement: its words without marks, what it cites, and as it stands in the Markdown. A row has the head of its table.
+--- One statement: its words without marks, what it cites, and as it stands in the Markdown, in the line `at`. A row has the head of
+--- its table.
 export type Unit = {
 	text: string,
 	cites: { string },
 	raw: string,
+	at: number,
 	line: string,
 	is_row: boolean,
 	is_alone: boolean,
@@ -139,6 +142,7 @@ local function read_units(markdown: string): { Unit }
 					text = words,
 					cites = marked.cites(raw),
 					raw = raw,
+					at = index,
 					line = line,
 					is_row = row,
 					is_alone = alone,
@@ -169,23 +173,11 @@ local function read_units(markdown: string): { Unit }
 	return found
 end
 
---- The units of the sections that were read last, and how many of these: one section is looked at for one thing after another.
-local read: { [string]: { Unit } } = {}
-local count = 0
+--- How many sections are kept as they were read.
 local MOST_READ = 64
 
 --- Returns the units of Markdown, in order; the heads of tables are none. They are read, not changed.
-function marked.units(markdown: string): { Unit }
-	local units = read[markdown]
-	if units == nil then
-		if count >= MOST_READ then
-			read, count = {}, 0
-		end
-		units = read_units(markdown)
-		read[markdown], count = units, count + 1
-	end
-	return units
-end
+marked.units = memo.of(MOST_READ, read_units)
 
 --- Returns the columns of the tables of Markdown, without their marks.
 function marked.columns(markdown: string): { { string } }
@@ -249,74 +241,70 @@ function marked.length(markdown: string): number
 	return count
 end
 
---- Returns in which line a unit stands: the very line, or where others of that line were changed already, the first that has its words.
-local function line_of(lines: { string }, unit: Unit): number?
-	for index, line in lines do
-		if line == unit.line and string.find(line, unit.raw, 1, true) ~= nil then
-			return index
-		end
-	end
-	for index, line in lines do
-		if string.find(line, unit.raw, 1, true) ~= nil then
-			return index
-		end
-	end
-	return nil
+--- What stands in place of a unit; without `raw` it goes.
+export type Edit = { unit: Unit, raw: string? }
+
+--- Returns a line as its sentences stand in it.
+local function as_read(line: string): string
+	local indent, body = string.match(line, "^(%s*)(.-)%s*$")
+	return (indent or "") .. marks_within((string.gsub(body or "", "%s+", " ")))
 end
 
---- Returns Markdown without a unit.
-function marked.without(markdown: string, unit: Unit): string
-	local lines = text.lines(markdown)
-	local at = line_of(lines, unit)
-	if at == nil then
-		return markdown
-	end
-	local line = lines[at]
-	local first, last = string.find(line, unit.raw, 1, true)
-	local rest = string.sub(line, 1, (first :: number) - 1) .. string.sub(line, (last :: number) + 1)
-	local bare = rest
+--- Returns what is left of a line where a unit of it goes; nil where that says nothing.
+local function rest_of(before: string, behind: string): string?
+	local bare = before .. behind
 	for _, pattern in BEGINNINGS do
 		bare = string.gsub(bare, pattern, "", 1)
 	end
-	if string.find(bare, "%w") ~= nil and not unit.is_row then
-		lines[at] = string.gsub(rest, "(%S)%s+", "%1 ")
-	else
-		table.remove(lines, at)
-	end
-	return table.concat(lines, "\n")
+	return if string.find(bare, "%w") ~= nil then (string.gsub(before .. behind, "(%S)%s+", "%1 ")) else nil
 end
 
---- Returns Markdown in which a mark stands behind a unit, or behind the cell of a row that has these words.
-function marked.behind(markdown: string, unit: Unit, words: string, mark: string): string
-	local lines = text.lines(markdown)
-	local index = line_of(lines, unit)
-	if index == nil then
-		return markdown
+--- Returns Markdown in which units of it are changed.
+function marked.edited(markdown: string, edits: { Edit }): string
+	local lines: { string? } = text.lines(markdown) :: any
+	local count = #lines
+	for _, edit in edits do
+		local unit = edit.unit
+		local line = lines[unit.at]
+		if line == nil then
+			continue
+		end
+		line = if unit.is_row then line else as_read(line)
+		local first, last = string.find(line, unit.raw, 1, true)
+		if first == nil or last == nil then
+			continue
+		end
+		local before, behind = string.sub(line, 1, first - 1), string.sub(line, last + 1)
+		if edit.raw ~= nil then
+			lines[unit.at] = before .. edit.raw .. behind
+		else
+			lines[unit.at] = if unit.is_row then nil else rest_of(before, behind)
+		end
 	end
-	local line = lines[index]
-	local first, last = string.find(line, unit.raw, 1, true)
-	local _, at = string.find(line, words, first, true)
+	local kept: { string } = {}
+	for at = 1, count do
+		if lines[at] ~= nil then
+			table.insert(kept, lines[at] :: string)
+		end
+	end
+	return table.concat(kept, "\n")
+end
+
+--- Returns a unit as it stands, with a mark behind it, or behind the cell of a row that has these words.
+function marked.behind(unit: Unit, words: string, mark: string): string
+	local raw = unit.raw
+	local _, at = string.find(raw, words, 1, true)
 	if unit.is_row and at ~= nil then
-		local ends = string.find(line, "%s*|", at) or #line + 1
-		lines[index] = `{string.sub(line, 1, ends - 1)} {mark}{string.sub(line, ends)}`
-	else
-		local stop = string.match(unit.raw, "[%.!%?…]*$") or ""
-		local before = string.sub(line, 1, (last :: number) - #stop)
-		lines[index] = `{before} {mark}{stop}{string.sub(line, (last :: number) + 1)}`
+		local ends = string.find(raw, "%s*|", at) or #raw + 1
+		return `{string.sub(raw, 1, ends - 1)} {mark}{string.sub(raw, ends)}`
 	end
-	return table.concat(lines, "\n")
+	local stop = string.match(raw, "[%.!%?…]*$") or ""
+	return `{string.sub(raw, 1, #raw - #stop)} {mark}{stop}`
 end
 
---- Returns Markdown in which these figures of a unit stand in italics.
-function marked.in_italics(markdown: string, unit: Unit, written: { string }): string
-	local lines = text.lines(markdown)
-	local index = line_of(lines, unit)
-	if index == nil then
-		return markdown
-	end
-	local line = lines[index]
-	local first, last = string.find(line, unit.raw, 1, true)
-	local made = unit.raw
+--- Returns what stands in Markdown with these figures in italics.
+function marked.in_italics(raw: string, written: { string }): string
+	local made = raw
 	for _, figure in written do
 		local escaped = string.gsub(figure, "%p", "%%%0")
 		local whole = made
@@ -332,8 +320,7 @@ function marked.in_italics(markdown: string, unit: Unit, written: { string }): s
 			end :: any
 		)
 	end
-	lines[index] = string.sub(line, 1, (first :: number) - 1) .. made .. string.sub(line, (last :: number) + 1)
-	return table.concat(lines, "\n")
+	return made
 end
 
 --- Returns a piece of a line, which is no code, so that it can only be read.

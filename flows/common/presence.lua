@@ -4,6 +4,7 @@
 local figures = require("./figures")
 local ledger = require("./ledger")
 local list = require("./list")
+local memo = require("./memo")
 local text = require("@nietz/text")
 
 local presence = {}
@@ -43,20 +44,13 @@ function presence.names_of(texts: { string }): { [string]: boolean }
 end
 
 --- A place in which words are looked for, as they are looked for.
-type Place = { text: string, plain: string, figures: { figures.Figure }, folded: string }
+type Place = { plain: string, figures: { figures.Figure }, folded: string }
 
---- The last place: one document is asked for many words in a row.
-local last_place: Place?
-
-local function place_of(value: string): Place
-	if last_place ~= nil and last_place.text == value then
-		return last_place
-	end
+--- Returns a place; the last one is kept, because one document is asked for many words in a row.
+local place_of = memo.of(1, function(value): Place
 	local plain = presence.without_months(value)
-	local made = { text = value, plain = plain, figures = figures.of(plain), folded = text.fold(value) }
-	last_place = made
-	return made
-end
+	return { plain = plain, figures = figures.of(plain), folded = text.fold(value) }
+end)
 
 --- Returns the figures and names of words that a place does not have. What begins a sentence is a name where it is one elsewhere.
 function presence.lacking(words: string, place: string, names: { [string]: boolean }): { string }

@@ -279,6 +279,7 @@ end
 local function cleaned(self: app.App, memo: Memo): (string, { session.Figure })
 	local parts = parts_of(memo.text)
 	local kept: { session.Figure } = json.array({} :: { session.Figure })
+	local edits: { document.Edit } = {}
 	for _, one in document.unfounded(parts.text, basis_of(self, parts)) do
 		local is_great = list.some(one.figures, function(written): boolean
 			return figures.of(written)[1].value >= GREAT
@@ -287,7 +288,7 @@ local function cleaned(self: app.App, memo: Memo): (string, { session.Figure })
 		local has_sum = text.search(one.unit.text, "[0-9] *[×*/+−=] *[0-9]") ~= nil
 		local works_out = has_sum and #figures.wrong_sums(one.unit.text) == 0
 		if not one.unit.is_row and (#one.stale > 0 or (is_great and #one.unit.cites == 0 and not works_out)) then
-			parts.text[one.section] = marked.without(parts.text[one.section], one.unit)
+			table.insert(edits, { section = one.section, unit = one.unit })
 			continue
 		end
 		local to_check: { string } = if works_out then {} else one.figures
@@ -295,6 +296,7 @@ local function cleaned(self: app.App, memo: Memo): (string, { session.Figure })
 			table.insert(kept, { figure = written, how = one.unit.text })
 		end
 	end
+	parts.text = document.edited(parts.text, edits)
 	-- Of a part of which nothing is left its heading goes, too.
 	local whole = parts_of(memo.text)
 	parts.order = list.filter(parts.order, function(name): boolean

@@ -17,6 +17,7 @@ local presence = require("../common/presence")
 local session = require("./session")
 local shape = require("../common/shape")
 local similarity = require("../common/similarity")
+local text = require("@nietz/text")
 local transcript = require("./transcript")
 
 local brief_writing = {}
@@ -116,19 +117,69 @@ type Heading = { of: string, heading: string }
 --- A part as its writer gives it.
 type Part = { of: string, heading: string, text: string }
 
---- Returns the Markdown of each section, and the order in which they are read. Where several parts are one section, the later ones keep
---- their headings below the first.
-local function taken(value: { parts: { Part }, lead: string }): (document.Document, { Heading })
-	local made: document.Document = { lead = value.lead }
-	local order: { Heading } = {}
-	for _, part in value.parts do
+--- Returns the parts of a brief: those of one section and one heading are one.
+local function joined(parts: { Part }): { Part }
+	local found: { Part } = {}
+	for _, part in parts do
 		local heading = app.to_line(part.heading)
-		local before = made[part.of]
-		if before == nil then
-			made[part.of] = part.text
-			table.insert(order, { of = part.of, heading = heading })
+		local before = list.find(found, function(one): boolean
+			return one.of == part.of and one.heading == heading
+		end)
+		if before ~= nil then
+			before.text ..= `\n\n{part.text}`
 		else
-			made[part.of] = `{before}\n\n**{heading}**\n\n{part.text}`
+			table.insert(found, { of = part.of, heading = heading, text = part.text })
+		end
+	end
+	return found
+end
+
+--- Returns how a part is named to who mends it: as its section, and where there are several of it, by its heading, too.
+local function name_of(parts: { Part }, part: Part): string
+	local is_one_of_several = list.some(parts, function(other): boolean
+		return other ~= part and other.of == part.of
+	end)
+	return if is_one_of_several then `{part.of}: {part.heading}` else part.of
+end
+
+--- Returns where a section usually stands among others: before the first of those that come after it.
+local function place_of(others: { string }, section: string): number
+	local own = table.find(brief_document.WRITTEN, section) or 0
+	for at, other in others do
+		if (table.find(brief_document.WRITTEN, other) or 0) > own then
+			return at
+		end
+	end
+	return #others + 1
+end
+
+--- Puts a part in its place.
+local function insert(parts: { Part }, part: Part)
+	local others = list.map(parts, function(one): string
+		return one.of
+	end)
+	table.insert(parts, place_of(others, part.of), part)
+end
+
+--- Returns what stands above a section that the program adds.
+local function heading_of(self: app.App, section: string): string
+	return self.t(`brief.{if section == "steps" then "next" else section}`)
+end
+
+--- Returns the Markdown of each section, and the order in which they are read; the lead and the closing have no heading. Where several
+--- parts are one section, the later ones keep their headings below the first.
+local function taken(parts: { Part }): (document.Document, { Heading })
+	local made: document.Document = {}
+	local order: { Heading } = {}
+	for _, part in parts do
+		local before = made[part.of]
+		if before ~= nil then
+			made[part.of] = `{before}\n\n**{part.heading}**\n\n{part.text}`
+			continue
+		end
+		made[part.of] = part.text
+		if part.of ~= "lead" and part.of ~= "closing" then
+			table.insert(order, { of = part.of, heading = part.heading })
 		end
 	end
 	return made, order
@@ -173,14 +224,10 @@ local function untold(made: document.Document, basis: document.Basis): { documen
 	end)
 end
 
---- Asks once more for what is missing or wrong, and returns the brief with the sections that it gives, and of what was said what need
---- not be told.
-local function corrected(
-	self: app.App,
-	made: document.Document,
-	basis: document.Basis,
-	exchange: app.Exchange
-): (document.Document, { document.Source })
+--- Asks once more for what is missing or wrong, puts the parts that it gives in place of those that are there, and returns what of
+--- what was said need not be told.
+local function correct(self: app.App, parts: { Part }, basis: document.Basis, exchange: app.Exchange): { document.Source }
+	local made = taken(parts)
 	local missing = untold(made, basis)
 	local faults = document.faults(made, basis)
 	for _, one in confidences.told(self.doc, made, basis.sections) do
@@ -188,7 +235,19 @@ local function corrected(
 		table.insert(faults, { section = one.section, why = why })
 	end
 	if #missing == 0 and #faults == 0 then
-		return made, {}
+		return {}
+	end
+	local named: { [string]: Part } = {}
+	local names: { string } = {}
+	for _, part in parts do
+		local name = name_of(parts, part)
+		named[name] = part
+		table.insert(names, name)
+	end
+	for _, section in basis.sections do
+		if made[section] == nil then
+			table.insert(names, section)
+		end
 	end
 	local leavable = document.leavable(missing)
 	local chatter = list.keys(leavable)
@@ -197,8 +256,8 @@ local function corrected(
 		table.insert(order, "chatter")
 		members.chatter = shape.list({ enum = chatter }, 0, #chatter)
 	end
-	local changed = shape.object({ "section", "text" }, { section = { enum = basis.sections }, text = shape.text(0) })
-	members.changes = shape.list(changed, 0, #basis.sections)
+	local changed = shape.object({ "section", "text" }, { section = { enum = names }, text = shape.text(0) })
+	members.changes = shape.list(changed, 0, #names)
 	local changes = app.ask_model(self, {
 		prompt = "brief_changes",
 		plain = true,
@@ -217,12 +276,19 @@ local function corrected(
 		repairs = 1,
 	})
 	if changes == nil then
-		return made, {}
+		return {}
 	end
-	local left = list.map(changes.chatter or {}, function(name: string): document.Source
+	for _, change: { section: string, text: string } in changes.changes do
+		local part = named[change.section]
+		if part ~= nil then
+			part.text = change.text
+		elseif text.trim(change.text) ~= "" then
+			insert(parts, { of = change.section, heading = heading_of(self, change.section), text = change.text })
+		end
+	end
+	return list.map(changes.chatter or {}, function(name: string): document.Source
 		return leavable[name]
 	end)
-	return document.change(made, changes.changes), left
 end
 
 --- Returns an entry as plain sentences, with its mark.
@@ -254,7 +320,10 @@ local function place(self: app.App, made: document.Document, order: { Heading },
 	for _, entry in entries do
 		local section = PLACE[entry.kind] or "closing"
 		if section ~= "closing" and made[section] == nil then
-			table.insert(order, { of = section, heading = self.t(`brief.{section}`) })
+			local others = list.map(order, function(one): string
+				return one.of
+			end)
+			table.insert(order, place_of(others, section), { of = section, heading = heading_of(self, section) })
 		end
 		local before = made[section] or ""
 		local line = sentence_of(self, entry)
@@ -294,9 +363,11 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 	if value == nil or exchange == nil then
 		return nil
 	end
-	local first, order = taken(value)
-	local better, left = corrected(self, first, basis, exchange)
-	local made = document.clean(confidences.without(self.doc, better, basis.sections), basis)
+	local parts = joined(value.parts)
+	insert(parts, { of = "lead", heading = "", text = value.lead })
+	local left = correct(self, parts, basis, exchange)
+	local first, order = taken(parts)
+	local made = document.clean(confidences.without(self.doc, first, basis.sections), basis)
 	local told = similarity.stems(marked.plain(document.whole(made, basis.sections)))
 	local passed = list.filter(untold(made, basis), function(one): boolean
 		return not has_words(told, one.source) and table.find(left, one.source) == nil

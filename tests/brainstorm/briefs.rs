@@ -89,6 +89,36 @@ fn a_record_of_decisions_without_a_problem_has_no_empty_context() {
     }
 }
 
+/// Several parts may be one section: each is mended by its own name. A section that a correction adds has its place, too.
+#[test]
+fn a_part_is_mended_by_its_heading_and_one_that_is_added_is_shown() {
+    let server = ModelServer::start(|request| {
+        let mut value = Brain::default().reply(request);
+        if let Some(parts) = value.get_mut("parts").and_then(Value::as_array_mut) {
+            parts.retain(|part| part["of"] != "risks");
+            for (heading, text) in [("Mails", "There are 713 mails."), ("Nights", "Nobody sleeps."), ("Mails", "In French.")] {
+                parts.push(json!({"of": "other", "heading": heading, "text": text}));
+            }
+        }
+        if value.get("changes").is_some() {
+            let sections = &request.schema()["properties"]["changes"]["items"]["properties"]["section"]["enum"];
+            let names: Vec<&str> = sections.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            assert!(names.contains(&"other: Mails") && names.contains(&"other: Nights"), "{names:?}");
+            assert!(!names.contains(&"other"), "{names:?}");
+            value["changes"] = json!([{"section": "other: Mails", "text": "Mails go out."},
+                                      {"section": "risks", "text": "- They come late."}]);
+        }
+        Response::text(value.to_string())
+    });
+    let table = Table { env: Env::with(&server), server };
+    table.begin(&[FULL, "", "", "finish"]).exits(0);
+    let text = brief(&table, "brief-2026-01-09");
+    for part in ["Mails go out.\n\n**Nights**\n\nNobody sleeps.\n", "\n## Risks\n\n- They come late.\n"] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    assert!(!text.contains("713"), "{text}");
+}
+
 #[test]
 fn the_project_is_read_cited_and_remembered() {
     let table = Table::new()

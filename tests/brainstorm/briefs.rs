@@ -96,7 +96,9 @@ fn a_part_is_mended_by_its_heading_and_one_that_is_added_is_shown() {
         let mut value = Brain::default().reply(request);
         if let Some(parts) = value.get_mut("parts").and_then(Value::as_array_mut) {
             parts.retain(|part| part["of"] != "risks");
-            for (heading, text) in [("Mails", "There are 713 mails."), ("Nights", "Nobody sleeps."), ("Mails", "In French.")] {
+            for (heading, text) in
+                [("Mails", "There are 713 mails."), ("Nights", "Nobody sleeps."), ("Mails", "In French.")]
+            {
                 parts.push(json!({"of": "other", "heading": heading, "text": text}));
             }
         }

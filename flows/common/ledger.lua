@@ -7,8 +7,11 @@
 --- to an earlier turn has what held there: `holding` is asked with the turns that count. Pure, and knows no mode: which kinds
 --- there are, and what a turn is, callers say.
 
+local figures = require("./figures")
 local json = require("@nietz/json")
 local list = require("./list")
+local memo = require("./memo")
+local number_words = require("./number_words")
 local text = require("@nietz/text")
 
 local ledger = {}
@@ -123,29 +126,6 @@ function ledger.is_said(quote: string, said: string): boolean
 	return #words >= 2 and ledger.stands_in(words, ledger.plain(said))
 end
 
---- Numbers that people write as words, in the languages of the flows.
-local AS_WORDS: { [string]: string } = {}
-for number, words in
-	{
-		"one un une",
-		"two deux",
-		"three trois",
-		"four quatre",
-		"five cinq",
-		"six",
-		"seven sept",
-		"eight huit",
-		"nine neuf",
-		"ten dix",
-		"eleven onze",
-		"twelve douze",
-	}
-do
-	for _, word in string.split(words, " ") do
-		AS_WORDS[word] = tostring(number)
-	end
-end
-
 --- Returns the numbers that are written in a text, without a zero in front.
 local function written_numbers(value: string): { string }
 	local found: { string } = {}
@@ -165,24 +145,79 @@ local function joined(value: string): string
 	return found
 end
 
---- Returns a number of a text that nobody said, or nil: figures are what a model invents most believably. What was said as a word
---- was said, and thousands are the same with a mark between them.
-function ledger.invented_number(value: string, said: string): string?
+--- How many texts are kept with the numbers in them.
+local MOST_READ = 4
+
+--- Returns the numbers that a text has, in figures or in words.
+local known_numbers = memo.of(MOST_READ, function(said): { [string]: boolean }
 	local known: { [string]: boolean } = {}
 	for _, place in { said, joined(said) } do
 		for _, number in written_numbers(place) do
 			known[number] = true
 		end
 	end
-	for word in string.gmatch(text.fold(said), "%a+") do
-		local number = AS_WORDS[word]
-		if number ~= nil then
-			known[number] = true
-		end
+	for _, number in number_words.named(said) do
+		known[number.written] = true
 	end
-	return list.find(written_numbers(joined(value)), function(number): boolean
+	return known
+end)
+
+--- Returns the numbers of a text that nobody said.
+local function invented_numbers(value: string, said: string): { string }
+	local known = known_numbers(said)
+	return list.filter(written_numbers(joined(value)), function(number): boolean
 		return not known[number]
 	end)
+end
+
+--- Returns a number of a text that nobody said, or nil: figures are what a model invents most believably. What was said as a word
+--- was said, and thousands are the same with a mark between them.
+function ledger.invented_number(value: string, said: string): string?
+	return invented_numbers(value, said)[1]
+end
+
+--- How much of a text must be left where what a model worked out is taken out of it.
+local LEAST_KEPT = 0.5
+
+--- Returns a text without its clauses that have a number which nobody said; nil where its first one has, or little would be left. Where
+--- it `reckons`, what comes of two that were said and stand beside it is said.
+local function without_invented(value: string, said: string, reckons: boolean): string?
+	-- Any two of many would give any figure.
+	local beside: { figures.Figure } = {}
+	local all: { { figures.Figure } } = if reckons then { figures.of(value), number_words.named(value) } else {}
+	for _, some in all do
+		for _, figure in some do
+			if ledger.invented_number(figure.written, said) == nil then
+				table.insert(beside, figure)
+			end
+		end
+	end
+	local function is_invented(piece: string): boolean
+		return list.some(invented_numbers(piece, said), function(number): boolean
+			return not figures.comes_of(number, beside)
+		end)
+	end
+	if not is_invented(value) then
+		return value
+	end
+	local bare = string.gsub(value, "%s*%b()", function(inner): string?
+		return if is_invented(inner) then "" else nil
+	end)
+	local out, from, mark = "", 1, ""
+	while from <= #bare do
+		local at = string.find(bare, "[,;:]%s", from) or #bare + 1
+		local clause = string.sub(bare, from, at - 1)
+		if not is_invented(clause) then
+			out ..= mark .. clause
+			mark = string.sub(bare, at, at + 1)
+		elseif from == 1 then
+			return nil
+		end
+		from = at + 2
+	end
+	local stop = string.match(value, "[%.!%?]$") or ""
+	out = if stop ~= "" and string.sub(out, -1) ~= stop then out .. stop else out
+	return if #out >= LEAST_KEPT * #value then out else nil
 end
 
 --- Returns the entry with this id, or nil.
@@ -300,14 +335,16 @@ end
 --- `said` is what was said in the turn: what takes something away must stand there. An entry may rest on what was said before as
 --- well (`heard`), as what is left of one that was taken away in part. `known` is what may be meant beside it (questions,
 --- suggestions), for figures. An entry whose quote nobody said is refused. One whose text has a figure that nobody said is kept
---- in the words of its quote. `by` is whose words they are.
+--- without what says it, or in the words of its quote; one of a kind that `reckons`, as an open question, may have what comes of two
+--- that were said and that it has. `by` is whose words they are.
 function ledger.apply(
 	book: Ledger,
 	proposal: Proposal,
-	turn: { number: number, by: string, said: string, heard: string?, known: string },
+	turn: { number: number, by: string, said: string, heard: string?, known: string, reckons: { string }? },
 	counts: Counts?
 ): Change
 	local change: Change = { added = {}, revoked = {}, refused = {} }
+	local said_or_known = turn.said .. "\n" .. turn.known
 	local revoked: { Revoking } = proposal.revoked or {}
 	for _, raw in revoked do
 		local quote = given(raw.quote)
@@ -327,14 +364,14 @@ function ledger.apply(
 			table.insert(change.refused, { text = value or quote or "", why = "quote" })
 			continue
 		end
-		local line: string = if value == nil or ledger.invented_number(value, turn.said .. "\n" .. turn.known) ~= nil then quote else value
+		local reckons = table.find(turn.reckons or {}, raw.kind) ~= nil
 		local function as_said(field: any): string?
 			local told = given(field)
-			return if told ~= nil and ledger.invented_number(told, turn.said .. "\n" .. turn.known) == nil then told else nil
+			return if told ~= nil then without_invented(told, said_or_known, reckons) else nil
 		end
 		local made = ledger.add(book, {
 			kind = raw.kind,
-			text = line,
+			text = as_said(raw.text) or quote,
 			by = turn.by,
 			turn = turn.number,
 			quote = quote,

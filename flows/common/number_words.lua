@@ -1,50 +1,71 @@
 --!strict
---- Numbers that are written in words, in English, French and German: "twenty-two", "quatre-vingt-dix", "vierundzwanzig". Pure.
+--- Numbers that are written in words, in English, French and German: "twenty-two", "quatre-vingt-dix", "vierundzwanzig", and days of a
+--- month and how often something is: "the first", "zweimal". Pure.
 
 local figures = require("./figures")
+local list = require("./list")
 local text = require("@nietz/text")
 
 local number_words = {}
 
---- Words by their values, without accents, in small letters. Those of ten and more may join smaller ones behind them.
-local VALUES: { [string]: number } = {}
-for value, words in
-	{
-		[1] = "one un une ein eins eine",
-		[2] = "two deux zwei",
-		[3] = "three trois drei",
-		[4] = "four quatre vier",
-		[5] = "five cinq funf",
-		[6] = "six sechs",
-		[7] = "seven sept sieben",
-		[8] = "eight huit acht",
-		[9] = "nine neuf neun",
-		[10] = "ten dix zehn",
-		[11] = "eleven onze elf",
-		[12] = "twelve douze zwolf",
-		[13] = "thirteen treize dreizehn",
-		[14] = "fourteen quatorze vierzehn",
-		[15] = "fifteen quinze funfzehn",
-		[16] = "sixteen seize sechzehn",
-		[17] = "seventeen siebzehn",
-		[18] = "eighteen achtzehn",
-		[19] = "nineteen neunzehn",
-		[20] = "twenty vingt vingts zwanzig",
-		[30] = "thirty trente dreissig dreißig",
-		[40] = "forty quarante vierzig",
-		[50] = "fifty cinquante funfzig",
-		[60] = "sixty soixante sechzig",
-		[70] = "seventy septante siebzig",
-		[80] = "eighty huitante octante achtzig",
-		[90] = "ninety nonante neunzig",
-		[100] = "hundred cent cents hundert",
-		[1000] = "thousand mille tausend",
-	}
-do
-	for word in string.gmatch(words, "%S+") do
-		VALUES[word] = value
+--- Returns values by their words.
+local function by_word(lists: { [number]: string }): { [string]: number }
+	local found: { [string]: number } = {}
+	for value, words in lists do
+		for word in string.gmatch(words, "%S+") do
+			found[word] = value
+		end
 	end
+	return found
 end
+
+--- Words by their values, without accents, in small letters. Those of ten and more may join smaller ones behind them.
+local VALUES = by_word {
+	[1] = "one un une ein eins eine",
+	[2] = "two deux zwei",
+	[3] = "three trois drei",
+	[4] = "four quatre vier",
+	[5] = "five cinq funf",
+	[6] = "six sechs",
+	[7] = "seven sept sieben",
+	[8] = "eight huit acht",
+	[9] = "nine neuf neun",
+	[10] = "ten dix zehn",
+	[11] = "eleven onze elf",
+	[12] = "twelve douze zwolf",
+	[13] = "thirteen treize dreizehn",
+	[14] = "fourteen quatorze vierzehn",
+	[15] = "fifteen quinze funfzehn",
+	[16] = "sixteen seize sechzehn",
+	[17] = "seventeen siebzehn",
+	[18] = "eighteen achtzehn",
+	[19] = "nineteen neunzehn",
+	[20] = "twenty vingt vingts zwanzig",
+	[30] = "thirty trente dreissig dreißig",
+	[40] = "forty quarante vierzig",
+	[50] = "fifty cinquante funfzig",
+	[60] = "sixty soixante sechzig",
+	[70] = "seventy septante siebzig",
+	[80] = "eighty huitante octante achtzig",
+	[90] = "ninety nonante neunzig",
+	[100] = "hundred cent cents hundert",
+	[1000] = "thousand mille tausend",
+}
+
+--- Other words that name a number.
+local NAMING = by_word {
+	[1] = "first once premier premiere ersten erste erster erstes einmal",
+	[2] = "second twice seconde zweites zweimal",
+	[3] = "third thrice dritten dritte dritter drittes dreimal",
+	[4] = "viermal",
+	[5] = "fifth cinquieme funfmal",
+	[8] = "eighth achten achte",
+	[9] = "ninth neuvieme",
+	[12] = "twelfth dozen douzaine dutzend",
+	[15] = "quinzaine",
+	[20] = "twentieth vingtaine",
+	[30] = "thirtieth trentaine",
+}
 
 --- Words that may stand within a number.
 local JOINING: { [string]: boolean } = { ["and"] = true, et = true, und = true }
@@ -116,14 +137,14 @@ local function joined(reading: Reading, value: number): boolean
 	return true
 end
 
---- Returns the numbers that a text has in words, from ten on: smaller ones are words more than figures.
-function number_words.of(line: string): { figures.Figure }
+--- Returns the numbers that a text has in words.
+local function written_out(line: string): { figures.Figure }
 	local found: { figures.Figure } = {}
 	local reading: Reading? = nil
 	local last, hours = 0, 0
 	local function close()
 		last = if reading ~= nil then reading.whole + reading.value else 0
-		if last >= figures.LEAST then
+		if last > 0 then
 			table.insert(found, { written = tostring(last), value = last })
 		end
 		if hours > 0 and last > 0 and last < 60 then
@@ -146,7 +167,7 @@ function number_words.of(line: string): { figures.Figure }
 			close()
 			hours = if HOURS[word] and last < 24 then last else 0
 			local whole = of_compound(word)
-			if whole ~= nil and whole >= figures.LEAST then
+			if whole ~= nil then
 				table.insert(found, { written = tostring(whole), value = whole })
 			end
 		end
@@ -156,6 +177,46 @@ function number_words.of(line: string): { figures.Figure }
 	end
 	close()
 	return found
+end
+
+--- What a number ends with that says which one is meant: "fourteenth", "treizième", "vierundzwanzigsten".
+local ENDINGS = { "th", "ieme", "sten", "ste", "ster", "ten", "te", "ter" }
+
+--- Returns the value of a word that says which one is meant; nil where it does not.
+local function of_ordinal(word: string): number?
+	for _, ending in ENDINGS do
+		local stem = string.match(word, `^(.+){ending}$`)
+		local value = if stem ~= nil then VALUES[stem] or VALUES[`{stem}e`] or of_compound(stem) else nil
+		if value ~= nil then
+			return value
+		end
+	end
+	return nil
+end
+
+--- Returns all numbers that a text names in words, however small.
+function number_words.named(line: string): { figures.Figure }
+	local found = written_out(line)
+	local last = 0
+	for word, behind in string.gmatch(text.fold(line), "([%a\128-\255]+)([^%a\128-\255]*)") do
+		local value = NAMING[word] or of_ordinal(word)
+		if value ~= nil then
+			-- "Twenty-first".
+			table.insert(found, { written = tostring(value), value = value })
+			if last >= 20 and last % 10 == 0 and value < 10 then
+				table.insert(found, { written = tostring(last + value), value = last + value })
+			end
+		end
+		last = if string.find(behind or "", "[^%s%-]") == nil then VALUES[word] or 0 else 0
+	end
+	return found
+end
+
+--- Returns the numbers that a text names in words, from ten on: smaller ones are words more than figures.
+function number_words.of(line: string): { figures.Figure }
+	return list.filter(number_words.named(line), function(figure): boolean
+		return figure.value >= figures.LEAST or string.find(figure.written, ":", 1, true) ~= nil
+	end)
 end
 
 --- How "per cent" is written in the languages of the flows.

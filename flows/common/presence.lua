@@ -18,25 +18,47 @@ function presence.without_months(value: string): string
 	return (string.gsub(plain, "0?(%d+)/%d%d?/(%d%d%d%d)", "%1 %2"))
 end
 
---- Returns the words with a capital that do not begin a sentence: names, and what is written like one.
-local function capitals(value: string): { string }
-	local found: { string } = {}
-	for _, sentence in ledger.sentences(value) do
-		for index, word in string.split(sentence, " ") do
-			local bare = string.match(word, "^[%(\"'“‘]*(%u[%w\128-\255%-]+)")
-			if index > 1 and bare ~= nil and table.find(UNITS, bare) == nil then
-				table.insert(found, bare)
-			end
-		end
-	end
-	return found
+--- Returns a text without the marks beyond ASCII that are no letters: quotes, dashes, dots.
+local function bare(value: string): string
+	return (string.gsub(string.gsub(value, "\226[\128-\135][\128-\191]", " "), "\194[\128-\191]", " "))
 end
 
---- Returns the names that stand in these texts.
+--- The words of a text with a capital: what is written like a name.
+local CAPITAL = "%u[%w\128-\255%-]+"
+
+--- Returns the words with a capital that do not begin a sentence, and how many words there are in all.
+local function capitals(value: string): ({ string }, number)
+	local found: { string } = {}
+	local count = 0
+	for _, sentence in ledger.sentences(bare(value)) do
+		for index, word in string.split(sentence, " ") do
+			local name = string.match(word, `^[%("']*({CAPITAL})`)
+			if index > 1 and name ~= nil and table.find(UNITS, name) == nil then
+				table.insert(found, name)
+			end
+			count += 1
+		end
+	end
+	return found, count
+end
+
+--- In a language that writes each noun with a capital, as German does, more than this share of all words have one, from so many words on.
+local NOUNS, LEAST_WORDS = 0.18, 30
+
+--- Returns the names that stand in these texts: what has a capital where no sentence begins. Where each noun has one, what is written with
+--- several, as an abbreviation.
 function presence.names_of(texts: { string }): { [string]: boolean }
-	local names: { [string]: boolean } = {}
+	local all: { string } = {}
+	local words = 0
 	for _, one in texts do
-		for _, word in capitals(one) do
+		local found, count = capitals(one)
+		table.move(found, 1, #found, #all + 1, all)
+		words += count
+	end
+	local are_nouns = words >= LEAST_WORDS and #all > NOUNS * words
+	local names: { [string]: boolean } = {}
+	for _, word in all do
+		if not are_nouns or string.find(word, "%u.*%u") ~= nil then
 			names[word] = true
 		end
 	end
@@ -64,7 +86,7 @@ function presence.lacking(words: string, place: string, names: { [string]: boole
 			table.insert(found, figure.written)
 		end
 	end
-	for word in string.gmatch(words, "%u[%w\128-\255%-]+") do
+	for word in string.gmatch(bare(words), CAPITAL) do
 		if names[word] and string.find(there.folded, text.fold(word), 1, true) == nil and table.find(found, word) == nil then
 			table.insert(found, word)
 		end

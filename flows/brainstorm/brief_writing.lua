@@ -224,6 +224,29 @@ local function untold(made: document.Document, basis: document.Basis): { documen
 	end)
 end
 
+--- How something is named by the letter that it had below a question, in the languages of the flows and their neighbours.
+local LETTERED = "\\b(option|opcion|opzione|optie|variante|vorschlag|antwort|suggestion|proposition) [a-f]\\b"
+
+--- Returns the statements that name what was suggested by its letter, which their reader never sees; the user's own options are theirs.
+local function lettered(made: document.Document, basis: document.Basis): { document.Fault }
+	local said = text.fold(basis.said)
+	local found: { document.Fault } = {}
+	for _, section in basis.sections do
+		for _, unit in marked.units(made[section] or "") do
+			local folded = text.fold(unit.text)
+			local hit = text.search(folded, LETTERED)
+			while hit ~= nil and string.find(said, hit.text, 1, true) ~= nil do
+				hit = text.search(folded, LETTERED, hit.last + 1)
+			end
+			if hit ~= nil then
+				local why = `names what was suggested by its letter, which its reader never sees; say what it is ("{unit.text}")`
+				table.insert(found, { section = section, why = why })
+			end
+		end
+	end
+	return found
+end
+
 --- Asks once more for what is missing or wrong, puts the parts that it gives in place of those that are there, and returns what of
 --- what was said need not be told.
 local function correct(self: app.App, parts: { Part }, basis: document.Basis, exchange: app.Exchange): { document.Source }
@@ -234,6 +257,8 @@ local function correct(self: app.App, parts: { Part }, basis: document.Basis, ex
 		local why = `tells what was said in confidence; leave it out, with all that lets it be guessed ("{one.unit.text}")`
 		table.insert(faults, { section = one.section, why = why })
 	end
+	local by_letter = lettered(made, basis)
+	table.move(by_letter, 1, #by_letter, #faults + 1, faults)
 	if #missing == 0 and #faults == 0 then
 		return {}
 	end

@@ -43,9 +43,6 @@ local ACTION_WORDS = {
 	"survi",
 }
 
-local YES = { "y", "yes", "o", "oui", "ok", "yes it is", "right", "exactly", "c'est ca", "exactement" }
-local NO = { "n", "no", "non", "nope", "not quite", "not really", "no it is not", "no it isn't", "pas tout a fait", "pas vraiment" }
-
 local function mentions(folded: string, markers: { string }): boolean
 	return list.some(markers, function(word): boolean
 		return string.find(folded, word, 1, true) ~= nil
@@ -115,11 +112,11 @@ function clarify.run(self: app.App): app.Signal?
 		if answer == nil then
 			return if signal and (signal.go == "next" or signal.go == "again") then nil else signal
 		end
-		local said = string.gsub(text.fold(answer), "[%s%.!]+$", "")
-		if table.find(NO, said) ~= nil then
+		local agrees = dialogue.yes_or_no(answer)
+		if agrees == false then
 			-- That it is not this says nothing yet of what it is.
 			prompt = self.t("clarify.what")
-		elseif answer == "" or table.find(YES, said) ~= nil then
+		elseif answer == "" or agrees then
 			state.topic = if prompt == self.t("clarify.what") then state.topic else bare_wish(self, restated)
 			return nil
 		else

@@ -27,8 +27,18 @@ export type Question = {
 
 local LETTERS = "abcdefghijklmnopqrstuvwxyz"
 --- What stands between two letters, and behind letters that words follow.
-local JOINERS = { "and", "et", "or", "ou", "&", "+" }
-local BEHIND = { "but", "mais", "and", "et", "with", "avec", "plus", "except", "sauf" }
+local JOINERS = { "and", "et", "und", "or", "ou", "oder", "&", "+" }
+local BEHIND = string.split("but mais aber pero and et und with avec mit con plus except sauf ausser salvo", " ")
+
+--- How somebody says yes and no, in any language in which questions may come: the frame can be of another one.
+local YES = string.split(
+	"y,yes,ok,yes it is,right,exactly,o,oui,c'est ca,exactement,ja,j,genau,stimmt,richtig,si,exacto,correcto,esatto,giusto,sim,klopt",
+	","
+)
+local NO = string.split(
+	"n,no,nope,not quite,not really,no it is not,no it isn't,non,pas tout a fait,pas vraiment,nein,nicht ganz,nee,no del todo,nao",
+	","
+)
 
 --- Returns the letter before the option with this number.
 function dialogue.letter(index: number): string
@@ -40,6 +50,15 @@ local function numbered(bare: string, options: { Option }): number?
 	return if index ~= nil and options[index] ~= nil then index else nil
 end
 
+--- Tells whether a line says yes or no, or returns nil where it says something else.
+function dialogue.yes_or_no(line: string): boolean?
+	local said = string.gsub(text.fold(text.trim(line)), "[%s%.!]+$", "")
+	if table.find(YES, said) ~= nil then
+		return true
+	end
+	return if table.find(NO, said) ~= nil then false else nil
+end
+
 --- Returns the option that a line names by letter, number, value or label, or nil.
 function dialogue.match_option(line: string, options: { Option }): Option?
 	local typed = text.fold(text.trim(line))
@@ -48,8 +67,10 @@ function dialogue.match_option(line: string, options: { Option }): Option?
 	if index ~= nil then
 		return options[index]
 	end
+	local answer = dialogue.yes_or_no(line)
 	return list.find(options, function(option): boolean
-		return typed == text.fold(option.value) or typed == text.fold(option.label)
+		local is_meant = (answer == true and option.value == "yes") or (answer == false and option.value == "no")
+		return is_meant or typed == text.fold(option.value) or typed == text.fold(option.label)
 	end)
 end
 

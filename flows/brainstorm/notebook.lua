@@ -69,9 +69,12 @@ function notebook.add(
 	return made
 end
 
+--- Entries that ask: they may reckon with what was said.
+local RECKONS = { "open", "contested" }
+
 --- Takes what a model proposes of what the user said: now (`said`), or at any time (`heard`).
 function notebook.apply(doc: session.Doc, proposal: ledger.Proposal, said: string, heard: string, known: string): ledger.Change
-	local turn = { number = session.turn(doc), by = "user", said = said, heard = heard, known = known }
+	local turn = { number = session.turn(doc), by = "user", said = said, heard = heard, known = known, reckons = RECKONS }
 	local change = ledger.apply(doc.nietz.ledger, proposal, turn, session.counts(doc))
 	notebook.sync_ideas(doc)
 	return change

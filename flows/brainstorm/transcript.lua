@@ -108,20 +108,25 @@ local function entry_line(entry: ledger.Entry): string
 	return if #more > 0 then `{line} ({table.concat(more, "; ")})` else line
 end
 
---- Whether an answer speaks of suggestions by their letters: "a for the factory, b otherwise". A lone `a` within a sentence is a
---- word.
-local function names_letters(answer: string): boolean
+--- How an answer speaks of suggestions without their letters, in the languages of the flows.
+local MEANS_THEM =
+	"\\b((all|any|none|one|both|either|neither|most) of (those|these|them|that)|neither|the (first|second|third|last|former|latter)( one)?|(tout|tous|toutes|rien|aucune?) (de )?(ca|cela|celles|ceux)|(tous|toutes) les (trois|quatre)|les deux|aucune? des|(la|le) (premiere?|deuxieme|seconde?|derniere?)|all(e|es) (davon|das)|(keine?s?|nichts|beides?|eines?) davon|beides?|d(as|ie|er) (erste|zweite|dritte|letzte)|(todas|todos|ningun[ao]?|nada) (de )?(es[ao]s?|est[ao]s?|ell[ao]s)|las dos)\\b"
+
+--- Whether an answer speaks of suggestions, by their letters ("a for the factory, b otherwise") or together ("none of those"). A lone
+--- `a` within a sentence is a word.
+local function names_suggestions(answer: string): boolean
 	-- The end of "I'd" is no letter of theirs.
 	local plain = string.gsub(text.fold(answer), "\226\128[\152\153]", "'")
 	local folded = ` {string.gsub(plain, "'%a", "")} `
-	return string.find(folded, "[%s%p][b-d][%s%p]") ~= nil
+	return text.search(plain, MEANS_THEM) ~= nil
+		or string.find(folded, "[%s%p][b-d][%s%p]") ~= nil
 		or string.find(folded, "^%s*a[%s%p]") ~= nil
 		or string.find(folded, "[%.,;:%(]%s*a[%s%p]") ~= nil
 end
 
---- Returns what was suggested for a question, with its letters, where the answer speaks of these; else nothing.
+--- Returns what was suggested for a question, with its letters, where the answer speaks of it; else nothing.
 local function suggested(doc: session.Doc, question: string, answer: string): string
-	if not names_letters(answer) then
+	if not names_suggestions(answer) then
 		return ""
 	end
 	local offer = list.find(doc.nietz.offered or {} :: { session.Offer }, function(one): boolean
@@ -232,13 +237,37 @@ function transcript.text(doc: session.Doc): string
 	return table.concat((told_pieces(doc)), "\n\n")
 end
 
+--- Returns all that the user said in answers and notes, and the subject.
+local function said_in_words(doc: session.Doc): string
+	local lines = { doc.nietz.topic }
+	for _, entry in session.counted_history(doc) do
+		table.move(entry.responses, 1, #entry.responses, #lines + 1, lines)
+	end
+	for _, note in session.notes(doc, { "user" }) do
+		table.insert(lines, note.text)
+	end
+	return table.concat(lines, "\n")
+end
+
+--- Returns what the user put into the ledger, or struck out, by a command: nobody noted it, they said it so.
+local function commanded(doc: session.Doc, id: number, said: string): string
+	local entry = ledger.find(doc.nietz.ledger, id)
+	if entry == nil or entry.by ~= "user" or entry.quote ~= nil then
+		return ""
+	elseif entry.kind == "revocation" then
+		return `They struck out: {entry.text}`
+	end
+	return if ledger.is_said(entry.text, said) then "" else `They put down ({entry.kind}): {entry.text}`
+end
+
 --- Returns the conversation as it was spoken, without what was noted of it.
 function transcript.spoken(doc: session.Doc): string
+	local said = said_in_words(doc)
 	local numbers: Numbers = { last = 0, of = {} }
 	local told: { string } = {}
 	for _, piece in pieces(doc) do
 		for _, part in piece do
-			local lines = if part.kind == "entry" then "" else table.concat(part_lines(doc, part, numbers), "\n")
+			local lines = if part.kind == "entry" then commanded(doc, part.at, said) else table.concat(part_lines(doc, part, numbers), "\n")
 			if lines ~= "" then
 				table.insert(told, lines)
 			end

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::ledger::entries;
 use super::model::Brain;
 use super::table::{FULL, SLUG, TOPIC, Table, path, prompts, read, said, says, yaml};
 use crate::support::env::Env;
@@ -121,6 +122,47 @@ fn a_part_is_mended_by_its_heading_and_one_that_is_added_is_shown() {
     assert!(!text.contains("713"), "{text}");
 }
 
+/// Whoever drafts a brief hears the conversation alone: what the user put down or struck out by a command is part of it, and so is what
+/// they answered about, where they say "none of those".
+#[test]
+fn a_draft_is_written_from_what_was_put_down_and_struck_out_too() {
+    let table = Table::new();
+    table.begin(&[FULL, "None of those.", "", "/fact It rains on Mondays", "/fact It snows", "quit"]).exits(0);
+    let id =
+        entries(&table).iter().find(|one| one["text"] == "It snows").map(|one| one["id"].clone()).expect("it is there");
+    table.go_on(&[&format!("/strike {id}"), "finish"]).exits(0);
+    let asked = table.server.requests();
+    let draft =
+        asked.iter().find(|one| !one.schema()["properties"]["brief"].is_null()).expect("one is written").prompt();
+    for part in ["\nThey put down (fact): It rains on Mondays\n", "\nThey struck out: It snows\n", "; b: "] {
+        assert!(draft.contains(part), "{part:?} is not in\n{draft}");
+    }
+    assert!(!draft.contains("(fact): Orders stay"), "what was noted of what they said: {draft}");
+}
+
+/// Who reads a brief has not seen what was suggested below a question, and cannot know what its letter means; an option that the user
+/// names so is theirs.
+#[test]
+fn a_brief_that_names_a_suggestion_by_its_letter_is_told_so() {
+    let server = ModelServer::start(|request| {
+        let mut value = Brain::default().reply(request);
+        if value.get("parts").is_some() {
+            value["lead"] =
+                json!("Keep orders. Option c was refused, and *Option D* is open. Option B of the bank stands.");
+        }
+        Response::text(value.to_string())
+    });
+    let table = Table { env: Env::with(&server), server };
+    table.begin(&["We keep option B of the bank.", "", "", "finish"]).exits(0);
+    let asked = table.server.requests();
+    let told = asked
+        .iter()
+        .map(|one| one.prompt())
+        .find(|one| one.contains("which its reader never sees"))
+        .expect("it is told");
+    assert!(told.contains("Option c was refused, and *Option D*") && !told.contains("(\"Option B"), "{told}");
+}
+
 #[test]
 fn the_project_is_read_cited_and_remembered() {
     let table = Table::new()
@@ -182,13 +224,15 @@ fn at_the_limit_the_user_may_go_on_and_is_told_what_is_open() {
 #[test]
 fn a_no_to_what_was_understood_is_asked_what_it_is() {
     let own_of = |table: &Table| yaml(&table.env.read(&path("payment")))["nietz"].clone();
-    for no in ["no", "n", "Not quite."] {
+    for no in ["no", "n", "Not quite.", "Nein."] {
         let table = Table::new();
         let ended = table.talk(["payment", "--no-hmw"], &[no, "Orders survive an outage of payments", "quit"]).exits(0);
         assert!(prompts(&ended)[1].starts_with("What is it, then?"), "{no}: {:?}", prompts(&ended));
         assert_eq!(own_of(&table)["topic"], "Orders survive an outage of payments", "{no}");
     }
-    let yes = Table::new();
-    yes.talk(["payment"], &["yes", "quit"]).exits(0);
-    assert_eq!(own_of(&yes)["topic"], "a checkout that survives an outage of payments", "a subject, not a wish");
+    for said in ["yes", "Sí"] {
+        let yes = Table::new();
+        yes.talk(["payment"], &[said, "quit"]).exits(0);
+        assert_eq!(own_of(&yes)["topic"], "a checkout that survives an outage of payments", "a subject, not a wish");
+    }
 }

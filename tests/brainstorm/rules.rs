@@ -116,7 +116,7 @@ fn a_bias_is_named_from_the_third_iteration_on_and_not_twice() {
 
 #[test]
 fn a_technique_is_offered_for_two_weak_axes_with_its_reason_and_recorded_either_way() {
-    for (answer, applied) in [("yes", true), ("no", false)] {
+    for (answer, applied) in [("yes", true), ("no", false), ("Ja!", true), ("Nein", false)] {
         let table = Table::new();
         let lines = ["the ledger keeps orders", "", "", "a worker retries them", "", "", answer, "quit"];
         let ended = table.begin(&lines).exits(0);

@@ -43,7 +43,7 @@ export type Brief = {
 	--- Where it is made of items: its stories.
 	stories: { Item }?,
 	--- Where a large mind wrote it: its parts in the order in which they are read, each with the section that it is.
-	parts: { { of: string, heading: string } }?,
+	parts: { { of: string, heading: string, text: string } }?,
 	--- Where its writer has told it in another language: how it came about.
 	came_about: string?,
 }

@@ -210,11 +210,14 @@ function brief_sections.of(self: app.App, brief: Brief): app.Vars
 	local own = self.doc.nietz
 	local labels: { [string]: any } = table.clone(lang.data(self.lang, "brief"))
 	local parts: { { heading: string, text: string } } = {}
-	for _, part in brief.parts or {} :: { { of: string, heading: string } } do
-		labels[if part.of == "steps" then "next" else part.of] = part.heading
-		local markdown = brief.sections[part.of] or ""
-		if markdown ~= "" then
-			table.insert(parts, { heading = part.heading, text = markdown })
+	local named: { [string]: boolean } = {}
+	for _, part in brief.parts or {} :: { { of: string, heading: string, text: string } } do
+		if not named[part.of] then
+			labels[if part.of == "steps" then "next" else part.of] = part.heading
+			named[part.of] = true
+		end
+		if part.text ~= "" then
+			table.insert(parts, { heading = part.heading, text = part.text })
 		end
 	end
 	local vars: app.Vars = {
@@ -250,15 +253,26 @@ end
 function brief_sections.missing(rendered: string, brief: Brief): { { section: string, text: string } }
 	local told = plain(rendered)
 	local found: { { section: string, text: string } } = {}
+	local function look(name: string, markdown: string)
+		local rests = list.some(brief.rests, function(rest): boolean
+			local section = IN_SECTION[rest.section] or rest.section
+			return section == name and #rest.from > 0
+		end)
+		if rests and markdown ~= "" and string.find(told, plain(markdown), 1, true) == nil then
+			table.insert(found, { section = name, text = markdown })
+		end
+	end
 	for _, names in { brief_document.WRITTEN, { "facts", "ideas" } } do
 		for _, name in names do
-			local markdown = brief.sections[name] or ""
-			local rests = list.some(brief.rests, function(rest): boolean
-				local section = IN_SECTION[rest.section] or rest.section
-				return section == name and #rest.from > 0
+			local own = list.filter(brief.parts or {}, function(part): boolean
+				return part.of == name
 			end)
-			if rests and markdown ~= "" and string.find(told, plain(markdown), 1, true) == nil then
-				table.insert(found, { section = name, text = markdown })
+			-- A template may show several parts of a section each by itself.
+			for _, part in own do
+				look(name, part.text)
+			end
+			if #own == 0 then
+				look(name, brief.sections[name] or "")
 			end
 		end
 	end

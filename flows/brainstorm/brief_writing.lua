@@ -25,7 +25,7 @@ local brief_writing = {}
 --- How many of the words of an entry a brief has that tells it without its mark.
 local TOLD = 0.7
 --- The most words of a brief, of its draft, to which something is added, and letters of its title.
-local WORDS, DRAFT_WORDS, TITLE = 2000, 1800, 100
+local WORDS, DRAFT_WORDS, TITLE = 1800, 1600, 100
 --- The most parts of a brief.
 local MOST_PARTS = 20
 
@@ -111,9 +111,6 @@ local function schema_of(self: app.App, sections: { string }): shape.Shape
 	return shape.object(order, members)
 end
 
---- A part as it is shown: which section it is, and what stands above it.
-type Heading = { of: string, heading: string }
-
 --- A part as its writer gives it.
 type Part = { of: string, heading: string, text: string }
 
@@ -142,47 +139,55 @@ local function name_of(parts: { Part }, part: Part): string
 	return if is_one_of_several then `{part.of}: {part.heading}` else part.of
 end
 
---- Returns where a section usually stands among others: before the first of those that come after it.
-local function place_of(others: { string }, section: string): number
-	local own = table.find(brief_document.WRITTEN, section) or 0
-	for at, other in others do
-		if (table.find(brief_document.WRITTEN, other) or 0) > own then
-			return at
-		end
-	end
-	return #others + 1
-end
-
---- Puts a part in its place.
-local function insert(parts: { Part }, part: Part)
-	local others = list.map(parts, function(one): string
-		return one.of
-	end)
-	table.insert(parts, place_of(others, part.of), part)
-end
-
 --- Returns what stands above a section that the program adds.
 local function heading_of(self: app.App, section: string): string
 	return self.t(`brief.{if section == "steps" then "next" else section}`)
 end
 
---- Returns the Markdown of each section, and the order in which they are read; the lead and the closing have no heading. Where several
---- parts are one section, the later ones keep their headings below the first.
-local function taken(parts: { Part }): (document.Document, { Heading })
-	local made: document.Document = {}
-	local order: { Heading } = {}
-	for _, part in parts do
-		local before = made[part.of]
-		if before ~= nil then
-			made[part.of] = `{before}\n\n**{part.heading}**\n\n{part.text}`
-			continue
-		end
-		made[part.of] = part.text
-		if part.of ~= "lead" and part.of ~= "closing" then
-			table.insert(order, { of = part.of, heading = part.heading })
+--- Puts a part where it usually stands in a brief: before the first of those that come after it.
+local function insert(parts: { Part }, part: Part)
+	local own = table.find(brief_document.WRITTEN, part.of) or 0
+	for at, other in parts do
+		if (table.find(brief_document.WRITTEN, other.of) or 0) > own then
+			table.insert(parts, at, part)
+			return
 		end
 	end
-	return made, order
+	table.insert(parts, part)
+end
+
+--- Returns the first part that is a section; one without a word is put in its place where there is none.
+local function part_of(self: app.App, parts: { Part }, section: string): Part
+	local there = list.find(parts, function(part): boolean
+		return part.of == section
+	end)
+	if there ~= nil then
+		return there
+	end
+	local made: Part = { of = section, heading = if section == "closing" then "" else heading_of(self, section), text = "" }
+	insert(parts, made)
+	return made
+end
+
+--- How a heading says that what stands below it holds no more, in the languages of the flows and their neighbours.
+local HOLDS_NO_MORE =
+	"no (more|longer)|taken back|withdrawn|replaced|superseded|dropped|struck|plus (valable|vrai|d'actualite)|ne (vaut|tient|compte|valent|tiennent|comptent) plus|retire|abandonn|remplace|nicht mehr|uberholt|verworfen|zuruckgenommen|ersetzt|gestrichen|hinfallig|ya no|retirad|descartad|non val"
+
+--- Returns the Markdown of each part by its name, and what a brief of these parts is checked by.
+local function taken(parts: { Part }, basis: document.Basis): (document.Document, document.Basis)
+	local made: document.Document = {}
+	local of_parts = table.clone(basis)
+	local former: { string } = {}
+	of_parts.former = former
+	of_parts.sections = list.map(parts, function(part): string
+		local name = name_of(parts, part)
+		made[name] = part.text
+		if text.search(text.fold(part.heading), HOLDS_NO_MORE) ~= nil then
+			table.insert(former, name)
+		end
+		return name
+	end)
+	return made, of_parts
 end
 
 --- Returns what somebody writes who has heard the conversation alone, or nil where no reply can be used.
@@ -249,8 +254,8 @@ end
 
 --- Asks once more for what is missing or wrong, puts the parts that it gives in place of those that are there, and returns what of
 --- what was said need not be told.
-local function correct(self: app.App, parts: { Part }, basis: document.Basis, exchange: app.Exchange): { document.Source }
-	local made = taken(parts)
+local function correct(self: app.App, parts: { Part }, whole: document.Basis, exchange: app.Exchange): { document.Source }
+	local made, basis = taken(parts, whole)
 	local missing = untold(made, basis)
 	local faults = document.faults(made, basis)
 	for _, one in confidences.told(self.doc, made, basis.sections) do
@@ -263,14 +268,15 @@ local function correct(self: app.App, parts: { Part }, basis: document.Basis, ex
 		return {}
 	end
 	local named: { [string]: Part } = {}
-	local names: { string } = {}
-	for _, part in parts do
-		local name = name_of(parts, part)
-		named[name] = part
-		table.insert(names, name)
+	for at, part in parts do
+		named[basis.sections[at]] = part
 	end
-	for _, section in basis.sections do
-		if made[section] == nil then
+	local names = table.clone(basis.sections)
+	for _, section in whole.sections do
+		local is_there = list.some(parts, function(part): boolean
+			return part.of == section
+		end)
+		if not is_there then
 			table.insert(names, section)
 		end
 	end
@@ -305,10 +311,9 @@ local function correct(self: app.App, parts: { Part }, basis: document.Basis, ex
 	end
 	for _, change: { section: string, text: string } in changes.changes do
 		local part = named[change.section]
-		if part ~= nil then
-			part.text = change.text
-		elseif text.trim(change.text) ~= "" then
-			insert(parts, { of = change.section, heading = heading_of(self, change.section), text = change.text })
+		if part ~= nil or text.trim(change.text) ~= "" then
+			local changed_part = part or part_of(self, parts, change.section)
+			changed_part.text = change.text
 		end
 	end
 	return list.map(changes.chatter or {}, function(name: string): document.Source
@@ -341,24 +346,43 @@ end
 local PLACE: { [string]: string } = { constraint = "constraints", open = "open", contested = "open" }
 
 --- Tells entries that nothing tells: each in its place, which a brief may not have yet.
-local function place(self: app.App, made: document.Document, order: { Heading }, entries: { ledger.Entry })
+local function place(self: app.App, parts: { Part }, entries: { ledger.Entry })
 	for _, entry in entries do
-		local section = PLACE[entry.kind] or "closing"
-		if section ~= "closing" and made[section] == nil then
-			local others = list.map(order, function(one): string
-				return one.of
-			end)
-			table.insert(order, place_of(others, section), { of = section, heading = heading_of(self, section) })
-		end
-		local before = made[section] or ""
-		local line = sentence_of(self, entry)
-		if section == "closing" then
-			made[section] = if before == "" then line else `{before} {line}`
+		local part = part_of(self, parts, PLACE[entry.kind] or "closing")
+		local before, line = part.text, sentence_of(self, entry)
+		if part.of == "closing" then
+			part.text = if before == "" then line else `{before} {line}`
 		else
 			local is_list = string.find(before, "\n?[%-%*] [^\n]*$") ~= nil
-			made[section] = if before == "" then `- {line}` elseif is_list then `{before}\n- {line}` else `{before}\n\n- {line}`
+			part.text = if before == "" then `- {line}` elseif is_list then `{before}\n- {line}` else `{before}\n\n- {line}`
 		end
 	end
+end
+
+--- Returns a brief of these parts as it is shown; several of one section are one there, below their headings, for a template that has
+--- one place for it.
+local function shown(parts: { Part }, whole: document.Basis): brief_document.Brief
+	local made, basis = taken(parts, whole)
+	local plain = document.shown(made, basis.sections)
+	local sections: { [string]: string } = {}
+	local headed: { Part } = {}
+	local of_name: { [string]: string } = {}
+	for at, part in parts do
+		local name = basis.sections[at]
+		local before, words = sections[part.of], plain[name]
+		of_name[name] = part.of
+		sections[part.of] = if before ~= nil then `{before}\n\n**{part.heading}**\n\n{words}` else words
+		if part.heading ~= "" then
+			table.insert(headed, { of = part.of, heading = part.heading, text = words })
+		end
+	end
+	local rests = list.map(document.rests(made, basis), function(rest): { section: string, text: string, from: { number } }
+		local from = list.map(rest.from, function(id): number
+			return tonumber(id) or 0
+		end)
+		return { section = of_name[rest.section], text = rest.text, from = from }
+	end)
+	return { sections = sections, rests = rests, parts = headed }
 end
 
 --- Returns the brief that a large mind writes, or nil where it could not.
@@ -391,32 +415,29 @@ function brief_writing.write(self: app.App): brief_document.Brief?
 	local parts = joined(value.parts)
 	insert(parts, { of = "lead", heading = "", text = value.lead })
 	local left = correct(self, parts, basis, exchange)
-	local first, order = taken(parts)
-	local made = document.clean(confidences.without(self.doc, first, basis.sections), basis)
-	local told = similarity.stems(marked.plain(document.whole(made, basis.sections)))
-	local passed = list.filter(untold(made, basis), function(one): boolean
+	local first, of_parts = taken(parts, basis)
+	local made = document.clean(confidences.without(self.doc, first, of_parts.sections), of_parts)
+	for at, part in parts do
+		part.text = made[of_parts.sections[at]]
+	end
+	local told = similarity.stems(marked.plain(document.whole(made, of_parts.sections)))
+	local passed = list.filter(untold(made, of_parts), function(one): boolean
 		return not has_words(told, one.source) and table.find(left, one.source) == nil
 	end)
 	place(
 		self,
-		made,
-		order,
+		parts,
 		list.filter(confidences.tellable(self.doc), function(entry): boolean
 			return list.some(passed, function(one): boolean
 				return one.source.id == tostring(entry.id)
 			end)
 		end)
 	)
-	local rests = list.map(document.rests(made, basis), function(rest): { section: string, text: string, from: { number } }
-		local from = list.map(rest.from, function(id): number
-			return tonumber(id) or 0
-		end)
-		return { section = rest.section, text = rest.text, from = from }
-	end)
-	local sections = document.shown(made, basis.sections)
-	sections.title = app.to_line(value.title)
+	local brief = shown(parts, basis)
+	brief.sections.title = app.to_line(value.title)
 	local came_about = app.to_line(value.came_about or "")
-	return { sections = sections, rests = rests, parts = order, came_about = if came_about ~= "" then came_about else nil }
+	brief.came_about = if came_about ~= "" then came_about else nil
+	return brief
 end
 
 return brief_writing

@@ -25,7 +25,7 @@ export type Source = { id: string, words: string, wanted: boolean }
 --- title above them, whose names need not be told again. `heads` are those that say in short what others say. `suggested` is how a
 --- suggestion is marked; `words` is how many words its writer is asked for at most. Where `follows`, a figure that comes of two that stand
 --- near it needs no sum beside it. Where `italics`, what stands in italics is suggested, or in a
---- column that says so.
+--- column that says so. Sections that are `former` tell what holds no more.
 export type Basis = {
 	sources: { Source },
 	said: string,
@@ -37,6 +37,7 @@ export type Basis = {
 	words: number,
 	follows: boolean?,
 	italics: boolean?,
+	former: { string }?,
 }
 
 --- A source that is not told: `lacks` is what of it no section has that cites it; where nothing cites it, nothing is in it.
@@ -273,9 +274,9 @@ local function allowed(made: Document, basis: Basis): { figures.Figure }
 end
 
 --- Returns the figures of a unit that nobody said.
-local function unsaid(unit: marked.Unit, all: { figures.Figure }, former: { figures.Figure }): { string }
+local function unsaid(unit: marked.Unit, all: { figures.Figure }, former: { figures.Figure }, is_former: boolean): { string }
 	local found = figures.unsaid(presence.without_months(unit.text), all)
-	if #found == 0 or text.search(text.fold(unit.text), FORMER) == nil then
+	if #found == 0 or not (is_former or text.search(text.fold(unit.text), FORMER) ~= nil) then
 		return found
 	end
 	return list.filter(found, function(written): boolean
@@ -331,10 +332,11 @@ local function each_invented(made: Document, basis: Basis, seen: (section: strin
 		local units = marked.units(made[section] or "")
 		local is_own, are_rows = suggests_all(units), basis.follows == true and suggests_rows(units)
 		local known = if table.find(basis.heads, section) ~= nil then in_heads else all
+		local is_former = table.find(basis.former or {}, section) ~= nil
 		for _, unit in units do
 			local is_marked = is_own or (are_rows and unit.is_row) or suggests(unit)
 			local _, upright = in_italics(unit)
-			local found = if is_marked then {} else unsaid(if basis.italics then upright else unit, known, former)
+			local found = if is_marked then {} else unsaid(if basis.italics then upright else unit, known, former, is_former)
 			if #found > 0 then
 				seen(section, unit, found)
 			end

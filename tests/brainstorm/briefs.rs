@@ -116,7 +116,7 @@ fn a_part_is_mended_by_its_heading_and_one_that_is_added_is_shown() {
     let table = Table { env: Env::with(&server), server };
     table.begin(&[FULL, "", "", "finish"]).exits(0);
     let text = brief(&table, "brief-2026-01-09");
-    for part in ["Mails go out.\n\n**Nights**\n\nNobody sleeps.\n", "\n## Risks\n\n- They come late.\n"] {
+    for part in ["\n## Mails\n\nMails go out.\n\n## Nights\n\nNobody sleeps.\n", "\n## Risks\n\n- They come late.\n"] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
     assert!(!text.contains("713"), "{text}");

@@ -25,7 +25,7 @@ local brief_writing = {}
 --- How many of the words of an entry a brief has that tells it without its mark.
 local TOLD = 0.7
 --- The most words of a brief, of its draft, to which something is added, and letters of its title.
-local WORDS, DRAFT_WORDS, TITLE = 1800, 1600, 100
+local WORDS, DRAFT_WORDS, TITLE = 1500, 1300, 100
 --- The most parts of a brief.
 local MOST_PARTS = 20
 

@@ -120,7 +120,7 @@ fn a_brief_over_its_length_and_a_mark_of_nothing_go_back_once() {
     table.begin(&[FULL, "", "", "finish"]).exits(0);
     let wrong = corrections(&table);
     assert_eq!(wrong.len(), 1);
-    for part in ["words in all, where 1800 are the most", "- scope: [99] is nothing that holds"] {
+    for part in ["words in all, where 1500 are the most", "- scope: [99] is nothing that holds"] {
         assert!(wrong[0].contains(part), "{}", wrong[0]);
     }
     assert!(brief(&table).contains("\n- All of it\n"), "no mark is shown");

@@ -24,10 +24,17 @@ local brief_writing = {}
 
 --- How many of the words of an entry a brief has that tells it without its mark.
 local TOLD = 0.7
---- The most words of a brief, of its draft, to which something is added, and letters of its title.
-local WORDS, DRAFT_WORDS, TITLE = 1500, 1300, 100
+--- The most words of a draft: so many, and this share of what the user said, up to a limit; what is added to it, and letters of a title.
+--- Whoever may write more does, and judges liked the shorter of two that said the same.
+local LEAST_WORDS, SHARE, MOST_WORDS, ADDED, TITLE = 700, 0.6, 1300, 200, 100
 --- The most parts of a brief.
 local MOST_PARTS = 20
+
+--- Returns how many words the draft of a brief may have.
+local function draft_words(self: app.App): number
+	local words = LEAST_WORDS + SHARE * marked.length(transcript.said(self.doc))
+	return math.min(MOST_WORDS, 50 * math.floor(words / 50))
+end
 
 --- Returns the sections that this session's brief has.
 local function sections_of(self: app.App): { string }
@@ -71,7 +78,7 @@ local function basis_of(self: app.App): document.Basis
 		heads = { "lead" },
 		title = self.doc.nietz.topic,
 		suggested = self.t("brief.suggested"),
-		words = WORDS,
+		words = draft_words(self) + ADDED,
 		italics = true,
 		follows = true,
 	}
@@ -203,7 +210,7 @@ local function drafted(self: app.App): string?
 			conversation = transcript.spoken(self.doc),
 			steps = self.options.plan,
 			tasks = self.options.format == "issue",
-			words = DRAFT_WORDS,
+			words = draft_words(self),
 		},
 		schema = shape.object({ "brief" }, { brief = shape.text(3) }),
 		repairs = 1,

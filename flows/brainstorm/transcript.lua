@@ -238,7 +238,7 @@ function transcript.text(doc: session.Doc): string
 end
 
 --- Returns all that the user said in answers and notes, and the subject.
-local function said_in_words(doc: session.Doc): string
+function transcript.said(doc: session.Doc): string
 	local lines = { doc.nietz.topic }
 	for _, entry in session.counted_history(doc) do
 		table.move(entry.responses, 1, #entry.responses, #lines + 1, lines)
@@ -262,7 +262,7 @@ end
 
 --- Returns the conversation as it was spoken, without what was noted of it.
 function transcript.spoken(doc: session.Doc): string
-	local said = said_in_words(doc)
+	local said = transcript.said(doc)
 	local numbers: Numbers = { last = 0, of = {} }
 	local told: { string } = {}
 	for _, piece in pieces(doc) do

@@ -120,10 +120,24 @@ fn a_brief_over_its_length_and_a_mark_of_nothing_go_back_once() {
     table.begin(&[FULL, "", "", "finish"]).exits(0);
     let wrong = corrections(&table);
     assert_eq!(wrong.len(), 1);
-    for part in ["words in all, where 1500 are the most", "- scope: [99] is nothing that holds"] {
+    for part in ["words in all, where 900 are the most", "- scope: [99] is nothing that holds"] {
         assert!(wrong[0].contains(part), "{}", wrong[0]);
     }
     assert!(brief(&table).contains("\n- All of it\n"), "no mark is shown");
+}
+
+/// A brief of a short talk is short: whoever may write more fills it.
+#[test]
+fn how_long_a_draft_may_be_follows_from_how_much_was_said() {
+    let long = "We keep orders and count them. ".repeat(100);
+    let endless = "We keep orders and count them. ".repeat(900);
+    for (answer, most) in [(FULL, 700), (long.as_str(), 1050), (endless.as_str(), 1300)] {
+        let table = Table::new();
+        table.begin(&[answer, "", "", "finish"]).exits(0);
+        let asked = table.server.requests();
+        let draft = asked.iter().find(|one| !one.schema()["properties"]["brief"].is_null()).expect("one is written");
+        assert!(draft.prompt().contains(&format!("(at most {most} words")), "{most}: {}", draft.prompt());
+    }
 }
 
 #[test]

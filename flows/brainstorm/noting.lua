@@ -253,20 +253,6 @@ local function read_claims(self: app.App, value: { [string]: ems.Claim }, said: 
 	return found
 end
 
---- Returns all that the user said, where it counts: the subject, answers, and notes.
-local function heard(doc: session.Doc): string
-	local lines: { string } = { doc.nietz.topic }
-	for _, entry in session.counted_history(doc) do
-		for _, response in entry.responses do
-			table.insert(lines, response)
-		end
-	end
-	for _, note in session.notes(doc, { "user" }) do
-		table.insert(lines, note.text)
-	end
-	return table.concat(lines, "\n")
-end
-
 --- Whether nothing was taken down before: the subject was said, too.
 local function is_first(doc: session.Doc): boolean
 	for _, began in doc.nietz.iterations do
@@ -337,7 +323,7 @@ function noting.run(self: app.App, wants: Wants): Noted
 		for _, file in self.reading.files do
 			known ..= "\n" .. file.text
 		end
-		noted.change = notebook.apply(doc, proposal_of(value), said, heard(doc), known)
+		noted.change = notebook.apply(doc, proposal_of(value), said, transcript.said(doc), known)
 		place(noted.change, new)
 		noted.questions = value.questions or {}
 		-- What takes an entry away is covered by that; what answers an open question says something.
@@ -353,7 +339,7 @@ function noting.run(self: app.App, wants: Wants): Noted
 		end
 		for _, item in value.private or {} do
 			table.insert(quoted, item)
-			session.keep_private(doc, item, `{said}\n{heard(doc)}`)
+			session.keep_private(doc, item, `{said}\n{transcript.said(doc)}`)
 		end
 		if wants.weigh then
 			-- What was taken down earlier, in the iteration or in a round before it, counts, too.

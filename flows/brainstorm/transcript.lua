@@ -237,7 +237,7 @@ function transcript.text(doc: session.Doc): string
 	return table.concat((told_pieces(doc)), "\n\n")
 end
 
---- Returns all that the user said in answers and notes, and the subject.
+--- Returns all that the user said, where it counts: the subject, answers, and notes.
 function transcript.said(doc: session.Doc): string
 	local lines = { doc.nietz.topic }
 	for _, entry in session.counted_history(doc) do

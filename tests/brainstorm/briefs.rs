@@ -140,6 +140,26 @@ fn a_draft_is_written_from_what_was_put_down_and_struck_out_too() {
     assert!(!draft.contains("(fact): Orders stay"), "what was noted of what they said: {draft}");
 }
 
+/// A figure that was taken back may stand below a heading that says so, and nowhere else.
+#[test]
+fn what_was_taken_back_stands_only_below_a_heading_that_says_it_holds_no_more() {
+    for (heading, told) in [("Was nicht mehr gilt", "\n- 713 vans\n"), ("Vans of ours", "\n- *713* vans\n")] {
+        let server = ModelServer::start(move |request| {
+            let mut value = Brain::default().reply(request);
+            if let Some(parts) = value.get_mut("parts").and_then(Value::as_array_mut) {
+                parts.push(json!({"of": "other", "heading": heading, "text": "- 713 vans [1]"}));
+            }
+            Response::text(value.to_string())
+        });
+        let table = Table { env: Env::with(&server), server };
+        table.begin(&[FULL, "", "", "/fact We have 713 vans", "quit"]).exits(0);
+        let id = entries(&table).iter().find(|one| one["text"] == "We have 713 vans").map(|one| one["id"].clone());
+        table.go_on(&[&format!("/strike {}", id.expect("it is there")), "finish"]).exits(0);
+        let text = brief(&table, "brief-2026-01-09");
+        assert!(text.contains(told), "{told:?} is not in\n{text}");
+    }
+}
+
 /// Who reads a brief has not seen what was suggested below a question, and cannot know what its letter means; an option that the user
 /// names so is theirs.
 #[test]
